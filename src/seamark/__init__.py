@@ -1,0 +1,3 @@
+"""Seamark, a change server."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,16 @@
+"""Who is asking, and what they may do. Surfaces ask `principal.may(action, resource)` and nothing else."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Principal(Protocol):
+    """Resolved once per request by the access room."""
+
+    @property
+    def name(self) -> str:
+        """For logs and session binding: a key's digest prefix or a user name, never a secret."""
+        ...
+
+    def may(self, action: str, resource: str) -> bool: ...

@@ -1,0 +1,180 @@
+"""One tree of errors. Each has a stable `code`, an HTTP-aligned `status` and named fields; surfaces map them to
+their own envelope in one place, and nothing ever parses a message.
+
+SeamarkError
+├── BadInput                 what was asked makes no sense
+│   ├── BadConfig            a setting is unknown or ill-typed; start-up stops
+│   ├── BadFilter            a constraint, pattern or geometry cannot be compiled
+│   ├── BadRequest           an HTTP request is malformed
+│   └── RecordTooLarge       a record or a batch is beyond its bound
+├── Denied                   Unauthenticated, Forbidden
+├── Missing                  StreamNotFound, RouteNotFound
+├── Conflict                 StreamExists, HeadConflict
+├── Refused                  StreamFull, QuotaExceeded, Busy, ShuttingDown: try later or make room
+└── Fault                    the store failed
+    ├── WriteFailed          nothing was acknowledged; reads still work
+    ├── Corrupt              a stored byte changed; it is not served
+    └── StoreLocked          another process owns the data directory
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class SeamarkError(Exception):
+    """Base of all. `fields` are facts for machines; the message is for people."""
+
+    code: ClassVar[str] = "internal"
+    status: ClassVar[int] = 500
+
+    def __init__(self, message: str, **fields: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fields = fields
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class BadInput(SeamarkError):
+    code = "bad_input"
+    status = 400
+
+
+class BadConfig(BadInput):
+    """Fields: `name`, `place`, `accepts`."""
+
+    code = "bad_config"
+
+
+class BadFilter(BadInput):
+    """Fields: `field` where known."""
+
+    code = "bad_filter"
+
+
+class BadRequest(BadInput):
+    code = "bad_request"
+
+
+class BodyTooLarge(BadRequest):
+    """Fields: `max`."""
+
+    code = "body_too_large"
+    status = 413
+
+
+class UnsupportedMedia(BadRequest):
+    code = "unsupported_media_type"
+    status = 415
+
+
+class RecordTooLarge(BadInput):
+    """Fields: `bytes`, `max`."""
+
+    code = "record_too_large"
+
+
+class Denied(SeamarkError):
+    code = "denied"
+    status = 403
+
+
+class Unauthenticated(Denied):
+    code = "unauthenticated"
+    status = 401
+
+
+class Forbidden(Denied):
+    """Fields: `action`, `resource`."""
+
+    code = "forbidden"
+
+
+class Missing(SeamarkError):
+    code = "missing"
+    status = 404
+
+
+class StreamNotFound(Missing):
+    """Fields: `stream`."""
+
+    code = "stream_not_found"
+
+
+class RouteNotFound(Missing):
+    code = "route_not_found"
+
+
+class MethodNotAllowed(SeamarkError):
+    """Fields: `allow`."""
+
+    code = "method_not_allowed"
+    status = 405
+
+
+class Conflict(SeamarkError):
+    code = "conflict"
+    status = 409
+
+
+class HeadConflict(Conflict):
+    """The stream is not where the writer thought. Fields: `stream`, `expected`, `head`."""
+
+    code = "head_conflict"
+
+
+class Refused(SeamarkError):
+    """Nothing is wrong with the request; there is no room for it now. Fields: `retry_after_seconds` where known."""
+
+    code = "refused"
+    status = 429
+
+
+class StreamFull(Refused):
+    """A `reject` stream is at its cap. Fields: `stream`, `cap_records`, `cap_bytes`, `head`, `earliest`."""
+
+    code = "stream_full"
+    status = 422
+
+
+class QuotaExceeded(Refused):
+    """Fields: `limit`, `max`."""
+
+    code = "quota_exceeded"
+
+
+class Busy(Refused):
+    """A bounded resource is taken. Fields: `limit`, `max`, `retry_after_seconds`."""
+
+    code = "busy"
+
+
+class ShuttingDown(Refused):
+    code = "shutting_down"
+    status = 503
+
+
+class Fault(SeamarkError):
+    code = "fault"
+    status = 500
+
+
+class WriteFailed(Fault):
+    """The store refused a commit: nothing of it was acknowledged, reads go on. Fields: `cause`."""
+
+    code = "write_failed"
+    status = 503
+
+
+class Corrupt(Fault):
+    """A stored value fails its checksum or its structure. Fields: `stream`, `seq`, `where`."""
+
+    code = "corrupt"
+
+
+class StoreLocked(Fault):
+    """Fields: `path`, `owner`."""
+
+    code = "store_locked"

@@ -1,0 +1,111 @@
+"""Every bound in one place: name, value, unit and why. Code cites a bound by name, never by number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+
+class Limit(NamedTuple):
+    """One bound. `value` is what code uses; the rest is documentation that a test keeps complete."""
+
+    name: str
+    value: int
+    unit: str
+    why: str
+
+
+LIMITS: dict[str, Limit] = {}
+
+
+def _limit(name: str, value: int, unit: str, why: str) -> int:
+    assert name not in LIMITS
+    LIMITS[name] = Limit(name, value, unit, why)
+    return value
+
+
+# -- records and batches
+RECORDS_PER_APPEND_MAX = _limit(
+    "RECORDS_PER_APPEND_MAX", 10_000, "records", "one append is one atomic unit and must fit a commit"
+)
+RECORD_BYTES_MAX = _limit("RECORD_BYTES_MAX", 1 * MIB, "bytes", "payload plus meta of one record")
+META_BYTES_MAX = _limit("META_BYTES_MAX", 16 * KIB, "bytes", "meta is for routing, not for payload")
+TAG_BYTES_MAX = _limit("TAG_BYTES_MAX", 256, "bytes", "tags are matched byte by byte")
+NODE_BYTES_MAX = _limit("NODE_BYTES_MAX", 128, "bytes", "a node names a writer")
+KEY_BYTES_MAX = _limit(
+    "KEY_BYTES_MAX", 256, "bytes", "idempotency keys are part of a store key, which LMDB holds to 511 bytes"
+)
+SUBJECT_TOKENS_MAX = _limit("SUBJECT_TOKENS_MAX", 64, "tokens", "a subject is a short path, not a document")
+SUBJECT_BYTES_MAX = _limit("SUBJECT_BYTES_MAX", 4 * KIB, "bytes", "all tokens of a subject together")
+GEOMETRY_BYTES_MAX = _limit("GEOMETRY_BYTES_MAX", 256 * KIB, "bytes", "a polygon of some ten thousand vertices")
+STREAM_NAME_BYTES_MAX = _limit("STREAM_NAME_BYTES_MAX", 280, "bytes", "surface prefix plus the longest topic name")
+STREAMS_MAX = _limit("STREAMS_MAX", 100_000, "streams", "every stream costs about a kilobyte of memory")
+SEQ_MAX = _limit("SEQ_MAX", 2**63 - 1, "seq", "fits a signed 64-bit integer in every client language")
+
+# -- the log's own units
+CHUNK_RECORDS_MAX = _limit("CHUNK_RECORDS_MAX", 256, "records", "one stored value; also the unit of a page")
+CHUNK_BYTES_MAX = _limit("CHUNK_BYTES_MAX", 64 * KIB, "bytes", "keeps overflow page runs short")
+COMMIT_RECORDS_MAX = _limit(
+    "COMMIT_RECORDS_MAX", 100_000, "records", "one group commit; what arrived beyond it waits for the next"
+)
+COMMIT_BYTES_MAX = _limit("COMMIT_BYTES_MAX", 64 * MIB, "bytes", "one group commit")
+PENDING_BYTES_MAX = _limit(
+    "PENDING_BYTES_MAX",
+    256 * MIB,
+    "bytes",
+    "acknowledged but not yet durable, and waiting appends; beyond it writers are refused",
+)
+PURGE_RECORDS_MAX = _limit("PURGE_RECORDS_MAX", 10_000, "records", "physical deletion per transaction")
+RESERVE_RECORDS = _limit(
+    "RESERVE_RECORDS",
+    1_024,
+    "records",
+    "seqs reserved ahead on disk, so that an acknowledged seq is never issued twice after a crash",
+)
+PAGE_RECORDS_DEFAULT = _limit("PAGE_RECORDS_DEFAULT", 256, "records", "one read")
+PAGE_RECORDS_MAX = _limit("PAGE_RECORDS_MAX", 10_000, "records", "one read; 10,000 suits the lake's pages")
+PAGE_BYTES_DEFAULT = _limit("PAGE_BYTES_DEFAULT", 1 * MIB, "bytes", "one read")
+PAGE_BYTES_MAX = _limit("PAGE_BYTES_MAX", 8 * MIB, "bytes", "one read")
+MAP_BYTES = _limit("MAP_BYTES", 1024 * GIB, "bytes", "LMDB's address space: sparse, never resized while open")
+STORE_READERS_MAX = _limit("STORE_READERS_MAX", 1_024, "readers", "LMDB reader slots over all processes")
+LOST_RANGES_MAX = _limit(
+    "LOST_RANGES_MAX",
+    1_024,
+    "ranges",
+    "interior losses kept apart for one stream; beyond it the oldest are merged into the floor",
+)
+
+# -- matching
+CONSTRAINT_VALUES_MAX = _limit("CONSTRAINT_VALUES_MAX", 1_024, "values", "operands of one `in`")
+POLYGON_VERTICES_MAX = _limit("POLYGON_VERTICES_MAX", 10_000, "vertices", "one ring")
+MATCH_TAIL_MAX = _limit("MATCH_TAIL_MAX", 64, "filters", "new filters matched one by one before a bucket is rebuilt")
+
+# -- streams
+PIPE_HIGH_WATER_BYTES = _limit(
+    "PIPE_HIGH_WATER_BYTES",
+    16 * KIB,
+    "bytes",
+    "unsent bytes after which a reader leaves the live set; 1,000 stalled readers cost 64 MB at the most",
+)
+PIPE_LOW_WATER_BYTES = _limit("PIPE_LOW_WATER_BYTES", 4 * KIB, "bytes", "unsent bytes at which it catches up again")
+FLUSH_BYTES_MAX = _limit("FLUSH_BYTES_MAX", 32 * KIB, "bytes", "one shared write; a bigger burst is left to the cursor")
+CATCH_UP_BYTES_MAX = _limit(
+    "CATCH_UP_BYTES_MAX", 256 * KIB, "bytes", "one turn of one reader's catch-up before others have theirs"
+)
+LEGS_PER_SESSION_MAX = _limit("LEGS_PER_SESSION_MAX", 256, "streams", "streams that one session watches")
+SESSIONS_MAX = _limit("SESSIONS_MAX", 20_000, "sessions", "open streams of one process")
+SSE_LINE_BYTES_MAX = _limit("SSE_LINE_BYTES_MAX", 16 * MIB, "bytes", "longest line the parser will hold")
+
+# -- HTTP
+BODY_BYTES_MAX = _limit("BODY_BYTES_MAX", 64 * MIB, "bytes", "one request body")
+HEADER_BYTES_MAX = _limit("HEADER_BYTES_MAX", 32 * KIB, "bytes", "all headers of one request")
+HEADER_COUNT_MAX = _limit("HEADER_COUNT_MAX", 100, "headers", "headers of one request")
+TARGET_BYTES_MAX = _limit(
+    "TARGET_BYTES_MAX", 16 * KIB, "bytes", "request target; above the 8 KiB query that the flags surface answers itself"
+)
+PIPELINE_MAX = _limit("PIPELINE_MAX", 128, "requests", "unanswered requests of one connection; reading stops there")
+CONNECTIONS_MAX = _limit("CONNECTIONS_MAX", 50_000, "connections", "open sockets of one process")
+JSON_DEPTH_MAX = _limit("JSON_DEPTH_MAX", 128, "levels", "nesting of one JSON text")

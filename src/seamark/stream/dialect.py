@@ -1,0 +1,79 @@
+"""How one surface speaks on a stream. The core decides what is said and when; a dialect decides the bytes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from seamark.log.record import Record
+from seamark.log.watermarks import Gap, Watermarks
+
+
+class Close(enum.StrEnum):
+    """Why the server ended a stream. A peer that went away gets no closing frame."""
+
+    END = "end"  # a finite reading has reached its end
+    DEADLINE = "deadline"  # the stream's maximum duration
+    SHUTDOWN = "shutdown"
+    REPLACED = "replaced"  # a newer connection took the session over
+    REVOKED = "revoked"  # its credentials were
+    SLOW = "slow"  # no progress on the socket for too long
+    DROPPED = "dropped"  # every stream it watched is gone
+    FAULT = "fault"  # the log could not be read
+
+
+class Span(msgspec.Struct, frozen=True):
+    """What a run of fragments covers on one stream: everything examined in `after+1 .. to`."""
+
+    stream: str
+    after: int
+    to: int
+    marks: Watermarks
+    live: bool  # from the live set; False while reading history
+
+
+class Dialect(Protocol):
+    """`projection` equal means: same bytes for the same record, so work and memory are shared.
+
+    All methods are pure, return complete SSE text (or b"" for "say nothing") and never raise for stored records.
+    """
+
+    @property
+    def projection(self) -> Hashable: ...
+
+    def fragment(self, record: Record, live: bool) -> bytes:
+        """One record, encoded. Cached per (projection, record, live) while a burst is being sent."""
+        ...
+
+    def assemble(self, fragments: Sequence[bytes], span: Span) -> bytes:
+        """One burst from its fragments; shared by all readers with equal projection and filter."""
+        ...
+
+
+class Script(Protocol):
+    """What one session says beside the shared bursts; may depend on the session (request id, topic text, cursor map)."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    def opening(self) -> bytes: ...
+
+    def stamp(self, burst: bytes, span: Span) -> bytes | None:
+        """The burst with what only this session can add (a composite cursor id); None: send the shared bytes as they are.
+        A session whose script stamps is served its own bytes, others share one block."""
+        ...
+
+    def gap(self, gap: Gap, span: Span, *, first_read: bool) -> bytes: ...
+
+    def caught_up(self, span: Span) -> bytes:
+        """History has reached the head, or a live burst was sent."""
+        ...
+
+    def dropped(self, stream: str, head: int) -> bytes: ...
+
+    def heartbeat(self) -> bytes: ...
+
+    def closing(self, reason: Close) -> bytes: ...
