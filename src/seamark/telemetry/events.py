@@ -1,0 +1,51 @@
+"""The log-event table: every line the server logs has a name from here, and docs are made from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Event(NamedTuple):
+    name: str
+    level: str
+    meaning: str
+
+
+EVENTS: dict[str, Event] = {}
+
+
+def _event(name: str, level: str, meaning: str) -> str:
+    assert name not in EVENTS
+    EVENTS[name] = Event(name, level, meaning)
+    return name
+
+
+SERVER_STARTED = _event(
+    "server.started", "info", "Listening; fields say where, on which engine, and what an acknowledgement means."
+)
+SERVER_DRAINING = _event(
+    "server.draining", "info", "A stop was asked for: no new work, streams get their closing event."
+)
+SERVER_STOPPED = _event("server.stopped", "info", "Everything accepted is committed; the process ends.")
+SERVER_CUT = _event("server.cut", "warning", "The grace time ran out with connections open; they were cut.")
+REQUEST = _event("http.request", "info", "One answered request (the access log).")
+REQUEST_FAILED = _event(
+    "http.request_failed", "error", "A route raised something that is not a SeamarkError; the client got a 500."
+)
+CONNECTION_REFUSED = _event("http.refused", "warning", "A connection or request was refused before a route saw it.")
+TASK_FAILED = _event("task.failed", "error", "A supervised background task died and was restarted.")
+COMMIT_FAILED = _event(
+    "log.commit_failed", "error", "The store refused a commit; writes are refused until one succeeds."
+)
+COMMIT_RECOVERED = _event("log.commit_recovered", "info", "A commit succeeded again; writes are taken.")
+STORE_OPENED = _event(
+    "log.store_opened", "info", "The store is open; fields say how many streams and how long it took."
+)
+CRASH_RECOVERED = _event(
+    "log.crash_recovered",
+    "warning",
+    "The last process did not close the store; acknowledged but unsynced seqs became stated gaps.",
+)
+CORRUPT_VALUE = _event("log.corrupt", "error", "A stored value failed its checksum and was not served.")
+LISTENER_FAILED = _event("log.listener_failed", "error", "A listener for news raised; the others were still told.")
+SESSION_FAILED = _event("stream.session_failed", "error", "A stream ended because the log could not be read.")
