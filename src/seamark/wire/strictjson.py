@@ -1,0 +1,65 @@
+"""JSON exactly as the protocols allow it: UTF-8, no NaN or Infinity, no lone surrogates, bounded nesting.
+
+msgspec refuses most of that by itself. What it lets through is invalid UTF-8 inside `Raw`, and nesting up to Python's own
+recursion limit.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from seamark import limits
+from seamark.errors import BadRequest
+
+T = TypeVar("T")
+
+_OPENERS = (b"[", b"{")
+_NOT_STRUCTURE = bytes(byte for byte in range(256) if byte not in b'[]{}"\\')
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_ONE_KIND = bytes.maketrans(b"[]", b"{}")
+
+
+def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """`body` as the decoder's type. Raises BadRequest with a message fit for the client."""
+    try:
+        body.decode()
+        if sum(map(body.count, _OPENERS)) > limits.JSON_DEPTH_MAX and depth(body) > limits.JSON_DEPTH_MAX:
+            raise BadRequest(f"the JSON text nests deeper than {limits.JSON_DEPTH_MAX} levels")
+        return decoder.decode(body)
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"the body is not UTF-8: invalid byte at {error.start}") from None
+    except msgspec.ValidationError as error:
+        raise BadRequest(str(error)) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+
+
+def depth(text: bytes) -> int:
+    """How deep brackets nest outside strings. Right for well-formed JSON; for anything else some number."""
+    brackets = text.translate(None, _NOT_STRUCTURE)
+    if b"\\" in brackets or _quoted_brackets(brackets):
+        brackets = _outside_strings(text)
+    else:
+        brackets = brackets.translate(None, b'"')
+    brackets = brackets.translate(_ONE_KIND)
+    levels = 0
+    while brackets and levels <= limits.JSON_DEPTH_MAX:
+        shorter = brackets.replace(b"{}", b"")  # takes the innermost level away, everywhere at once
+        if len(shorter) == len(brackets):
+            break
+        brackets = shorter
+        levels += 1
+    return levels
+
+
+def _quoted_brackets(structure: bytes) -> bool:
+    """Whether any string holds a bracket: without escapes, quotes then do not come in adjacent pairs."""
+    return b'"' in structure.replace(b'""', b"")
+
+
+def _outside_strings(text: bytes) -> bytes:
+    """The brackets outside strings, by walking over the quotes that are not escaped."""
+    parts = text.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+    return b"".join(parts[::2]).translate(None, _NOT_BRACKETS)

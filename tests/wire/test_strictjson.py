@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seamark import limits
+from seamark.errors import BadRequest
+from seamark.wire.strictjson import decode, depth
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    data: msgspec.Raw
+
+
+DECODER = msgspec.json.Decoder(Body)
+MAX = limits.JSON_DEPTH_MAX
+
+
+def body(data: bytes) -> bytes:
+    return b'{"data":%b}' % data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"null", b"0", b'"\\ud83d\\ude00"', '"ü\u2028"'.encode(), b'{ "b":1,\n"a" :[ ] }', b"12345678901234567890123"],
+)
+def test_bytes_are_kept(data: bytes) -> None:
+    assert bytes(decode(body(data), DECODER).data) == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"NaN", b"Infinity", b"-Infinity", b"", b"tru", b"01", b"1.", b"-", b'"\xff"', b'"\\ud800"', b'"\\udc00 x"', b'"a\nb"', b"[1,]",
+        b'"\xed\xa0\x80"', b"1} x", b"[" * 200_000, b"[" * 200_000 + b"]" * 200_000, b"[" * MAX + b"]" * MAX,
+        b'{"a":' * 500 + b"1" + b"}" * 500, b'["\\"",' * 200 + b"1" + b"]" * 200,
+    ],
+)  # fmt: skip
+def test_refused(data: bytes) -> None:
+    with pytest.raises(BadRequest):
+        decode(body(data), DECODER)
+
+
+@pytest.mark.parametrize("text", [b"", b"\xef\xbb\xbf{}", b"[]", b"{}", b'{"data":1,"more":2}'])
+def test_whole_bodies_refused(text: bytes) -> None:
+    with pytest.raises(BadRequest):
+        decode(text, DECODER)
+
+
+def test_wide_is_not_deep() -> None:
+    wide = b"[" + b",".join([b'{"a":[{}],"b":"]]]][[[["}'] * 2_000) + b"]"
+    assert bytes(decode(body(wide), DECODER).data) == wide
+
+
+def test_the_deepest_allowed() -> None:
+    deepest = b"[" * (MAX - 1) + b"]" * (MAX - 1)
+    assert bytes(decode(body(deepest), DECODER).data) == deepest
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(alphabet='ab"\\[]{}ü\n'),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(alphabet='"\\[]{}x', max_size=4), inner, max_size=4)
+    ),
+    max_leaves=40,
+)
+
+
+def naive_depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(naive_depth, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(naive_depth, value), default=0)
+    return 0
+
+
+@given(JSON, st.booleans())
+def test_depth_equals_the_naive_walk(value: Any, ascii_only: bool) -> None:
+    assert depth(json.dumps(value, ensure_ascii=ascii_only).encode()) == naive_depth(value)
