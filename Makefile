@@ -1,0 +1,62 @@
+# Needs make, git and Python 3.11 or newer; everything else is installed, pinned, into $(VENV).
+#
+#   make run     a durable server on this machine with live sample data
+#   make test    everything that can be tested here
+#   make check   the quick gate, under a minute
+#   make bench   the benchmarks
+#   make clean   remove what these made (never ./var, which is data)
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+# The first interpreter that is new enough and can make a virtual environment.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+	&& { command -v $$python; break; }; done)
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PINS := pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := run
+.PHONY: run test check lint bench docs clean
+
+run: $(VENV)/.server
+	$(BIN)/seamark serve --demo $(ARGS)
+
+test: $(VENV)/.dev lint
+	$(BIN)/pytest $(ARGS)
+
+check: $(VENV)/.dev lint
+	$(BIN)/pytest -q -m "not slow and not crash and not bench" $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy src tests
+
+bench: $(VENV)/.dev
+	$(BIN)/seamark bench $(ARGS)
+
+docs: $(VENV)/.dev
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Stamp files: a second run installs nothing unless the pins moved. The build backend is installed first and pinned
+# like the rest, so that no isolated build environment fetches a version of its own.
+$(VENV)/.python:
+	@test -n "$(PYTHON)" || { echo "Seamark needs Python 3.11 or newer with its venv module" \
+	"(Debian and Ubuntu: apt install python3 python3-venv); say PYTHON=/path/to/python to choose one." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint constraints.txt hatchling editables
+	@touch $@
+
+$(VENV)/.server: $(VENV)/.python $(PINS)
+	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[server]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.python $(PINS)
+	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@ $(VENV)/.server
