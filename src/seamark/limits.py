@@ -108,4 +108,5 @@ TARGET_BYTES_MAX = _limit(
 )
 PIPELINE_MAX = _limit("PIPELINE_MAX", 128, "requests", "unanswered requests of one connection; reading stops there")
 CONNECTIONS_MAX = _limit("CONNECTIONS_MAX", 50_000, "connections", "open sockets of one process")
+QUERY_FIELDS_MAX = _limit("QUERY_FIELDS_MAX", 1_024, "fields", "parameters of one query string")
 JSON_DEPTH_MAX = _limit("JSON_DEPTH_MAX", 128, "levels", "nesting of one JSON text")
