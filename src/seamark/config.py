@@ -1,0 +1,289 @@
+"""Settings as rows. From the rows come the flags, the environment variables, the file keys and the docs; each value
+knows where it came from.
+
+Precedence: flag > environment `SEAMARK_*` > the file (`seamark.toml` in the working directory, or `--config FILE`, TOML or
+YAML by its extension) > default. Whatever is unknown or ill-typed raises BadConfig with the name, the place and what is
+accepted: a server that guesses is worse than one that does not start.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import tomllib
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, NoReturn, cast
+
+import msgspec
+import yaml
+
+from seamark import limits
+from seamark.errors import BadConfig
+from seamark.kinds import (
+    BOOL,
+    DURATION,
+    HOST,
+    OPTIONAL_PATH,
+    PATH,
+    PORT,
+    SIZE,
+    SOME_DURATION,
+    TEXT,
+    URL,
+    Kind,
+    Secret,
+    Untyped,
+    Value,
+    choice,
+)
+
+Place = Literal["flag", "environment", "file"]
+EVERYWHERE: tuple[Place, ...] = ("flag", "environment", "file")
+
+
+class Setting(NamedTuple):
+    """One row."""
+
+    name: str
+    kind: Kind
+    default: Value
+    why: str
+    aliases: tuple[str, ...] = ()  # further environment variables that mean the same
+    where: tuple[Place, ...] = EVERYWHERE
+
+    @property
+    def env(self) -> str:
+        return f"SEAMARK_{self.name.upper()}"
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+
+SETTINGS: tuple[Setting, ...] = (
+    # -- where
+    Setting("host", HOST, "127.0.0.1", "The address to listen on. One that others can reach needs `api_keys`."),
+    Setting("port", PORT, 8000, "The port to listen on; 0 takes a free one."),
+    Setting("port_file", OPTIONAL_PATH, None, "Write the port that is really used to this file once the server is ready."),
+    Setting("public_url", URL, "", "The base of absolute links; empty: the address listened on.", ("EXD_PUBLIC_URL",)),
+    # -- data
+    Setting("data", PATH, Path("./var"), "The directory of the embedded engine; a local disk, never a network one."),
+    Setting("engine", choice("embedded", "memory"), "embedded", "`embedded` is durable; `memory` forgets all on exit."),
+    Setting("quota_bytes", SIZE, 0, "Live bytes over all streams after which appends are refused; 0: no quota."),
+    # -- access
+    Setting("api_keys", TEXT, Secret(), "`key[:scopes[:prefixes]]`, comma-separated; empty: everybody may do everything."
+            " No flag, because command lines are visible to other users.", where=("environment", "file")),
+    Setting("allow_insecure", BOOL, False, "Listen on a public address although there are no `api_keys`."),
+    Setting("tls_cert", OPTIONAL_PATH, None, "Certificate chain (PEM); with `tls_key` the server speaks HTTPS."),
+    Setting("tls_key", OPTIONAL_PATH, None, "Private key (PEM) of `tls_cert`."),
+    # -- what is seen
+    Setting("metrics_host", HOST, "127.0.0.1", "The address of the metrics port, when it has one of its own."),
+    Setting("metrics_port", PORT, 0, "A port of its own for `/metrics`; 0: it is served on the main port."),
+    Setting("log_level", choice("debug", "info", "warning", "error"), "info", "The least severe lines that are logged."),
+    Setting("log_style", choice("auto", "text", "json"), "auto", "`auto`: text on a terminal, JSON lines otherwise."),
+    Setting("access_log", BOOL, False, "Log one line for every answered request."),
+    # -- bounds in time and size
+    Setting("grace_seconds", DURATION, 10.0, "How long a stop may take before open connections are cut."),
+    Setting("max_body_bytes", SIZE, limits.BODY_BYTES_MAX, "The largest request body; a route may have a lower bound."),
+    Setting("header_timeout_seconds", SOME_DURATION, 10.0, "From the first byte of a request to the end of its headers."),
+    Setting("body_timeout_seconds", SOME_DURATION, 60.0, "From the end of the headers to the end of the body."),
+    Setting("keep_alive_seconds", SOME_DURATION, 75.0, "How long an idle connection is kept for the next request."),
+    Setting("heartbeat_seconds", SOME_DURATION, 15.0, "A silent stream says that it is alive this often."),
+    # -- trying out
+    Setting("demo", BOOL, False, "Keep a stream called `demo` filled with live sample data."),
+)  # fmt: skip
+
+BY_NAME: Mapping[str, Setting] = MappingProxyType({row.name: row for row in SETTINGS})
+CONFIG_ENV = "SEAMARK_CONFIG"
+DEFAULT_FILE = "seamark.toml"
+
+# The top level of a notify configuration file, which is accepted as it stands and read by that surface.
+NOTIFY_KEYS = frozenset({"application", "watch_endpoint", "notification_backend", "notification_schema",
+                         "notification_schema_strict", "auth", "metrics", "logging", "ecpds"})  # fmt: skip
+
+
+class Source(NamedTuple):
+    """Where a value came from: the place, and its name there."""
+
+    place: Place | Literal["default"]
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.name}".rstrip()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings, typed; `sources` says of each where it came from, `notify` is that surface's part of the file."""
+
+    host: str
+    port: int
+    port_file: Path | None
+    public_url: str
+    data: Path
+    engine: str
+    quota_bytes: int
+    api_keys: Secret
+    allow_insecure: bool
+    tls_cert: Path | None
+    tls_key: Path | None
+    metrics_host: str
+    metrics_port: int
+    log_level: str
+    log_style: str
+    access_log: bool
+    grace_seconds: float
+    max_body_bytes: int
+    header_timeout_seconds: float
+    body_timeout_seconds: float
+    keep_alive_seconds: float
+    heartbeat_seconds: float
+    demo: bool
+    sources: Mapping[str, Source]
+    notify: Mapping[str, object]
+
+    def value(self, name: str) -> Value:
+        assert name in BY_NAME
+        return cast("Value", getattr(self, name))
+
+
+def load(
+    flags: Mapping[str, str | bool | None] = MappingProxyType({}),
+    *,
+    environ: Mapping[str, str] = MappingProxyType({}),
+    directory: Path = Path(),
+    file: Path | None = None,
+) -> Settings:
+    """The settings of a process. A flag that is None was not given. Without `file` (`--config`) the variable
+    SEAMARK_CONFIG is asked, then `seamark.toml` in `directory`."""
+    given: dict[str, tuple[Source, object]] = {}
+    path = _file_to_read(file, environ, directory)
+    document = {} if path is None else _document(path)
+    notify: dict[str, object] = {}
+    for key, raw in document.items():
+        if key in NOTIFY_KEYS:
+            notify[str(key)] = raw
+        else:
+            row = _row(key, "file", f"{path}", [*BY_NAME, *NOTIFY_KEYS])
+            given[row.name] = Source("file", str(path)), raw
+    given |= _from_environment(environ)
+    for name, flag in flags.items():
+        if flag is not None:
+            row = _row(name, "flag", "command line", [row.name for row in SETTINGS if "flag" in row.where])
+            given[row.name] = Source("flag", row.flag), flag if isinstance(flag, bool) else Untyped(flag)
+    values = {row.name: _parsed(row, *given[row.name]) if row.name in given else row.default for row in SETTINGS}
+    sources = {row.name: given[row.name][0] if row.name in given else Source("default") for row in SETTINGS}
+    return Settings(
+        **cast("dict[str, Any]", values), sources=MappingProxyType(sources), notify=MappingProxyType(notify)
+    )
+
+
+def check_serving(settings: Settings) -> None:
+    """What no single setting can know. Raises BadConfig."""
+    if not settings.api_keys and not settings.allow_insecure and not is_loopback(settings.host):
+        _refuse(
+            "host",
+            settings.sources["host"],
+            f"{settings.host} can be reached by others and there are no api_keys",
+            f"a loopback address, or {BY_NAME['api_keys'].env}, or {BY_NAME['allow_insecure'].flag} to serve everybody",
+        )
+    for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
+        if settings.value(name) and not settings.value(other):
+            _refuse(name, settings.sources[name], f"given without {other}", f"{name} and {other} together, or neither")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`. A name other than `localhost` counts as public: it may resolve to
+    anything tomorrow."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _file_to_read(file: Path | None, environ: Mapping[str, str], directory: Path) -> Path | None:
+    if file is not None:
+        return file
+    if environ.get(CONFIG_ENV):
+        return Path(environ[CONFIG_ENV])
+    path = directory / DEFAULT_FILE
+    return path if path.exists() else None
+
+
+def _document(path: Path) -> Mapping[Hashable, object]:
+    """The top level of a settings file. Messages name lines but never quote them: a line may hold a secret."""
+    source = Source("file", str(path))
+    accepts = "a readable TOML (.toml) or YAML (.yaml, .yml) file with a table at its top level"
+    if path.suffix not in {".toml", ".yaml", ".yml"}:
+        _refuse("config", source, f"the extension {path.suffix!r} is not known", accepts)
+    document: object = None
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text) if path.suffix == ".toml" else yaml.load(text, Loader=_StrictLoader)
+    except OSError as error:
+        _refuse("config", source, (error.strerror or "cannot be read").lower(), accepts)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        _refuse("config", source, f"{error.problem or 'not YAML'}{where}", accepts)
+    except (tomllib.TOMLDecodeError, yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        _refuse("config", source, " ".join(str(error).split()), accepts)
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        _refuse("config", source, "the top level is not a table", accepts)
+    return document
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """The safe loader, which also refuses a key that is given twice instead of taking the last one silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen = set()
+        for key, _ in node.value:
+            name = (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else None
+            if name in seen and name is not None:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[Source, object]]:
+    known = {row.env: row for row in SETTINGS}
+    given: dict[str, tuple[Source, object]] = {}
+    for row in SETTINGS:
+        for name in (*row.aliases[::-1], row.env):  # our own name last, so that it wins
+            if name in environ:
+                given[row.name] = Source("environment", name), Untyped(environ[name])
+    for name in environ:
+        if name.startswith("SEAMARK_") and name not in known and name != CONFIG_ENV:
+            _unknown(name, Source("environment"), [*known, CONFIG_ENV])
+    return given
+
+
+def _row(name: object, place: Place, where: str, names: Sequence[str]) -> Setting:
+    row = BY_NAME.get(name) if isinstance(name, str) else None
+    if row is None or place not in row.where:
+        _unknown(str(name), Source(place, where), names)
+    return row
+
+
+def _parsed(row: Setting, source: Source, raw: object) -> Value:
+    try:
+        return row.kind.parse(raw)
+    except ValueError:
+        shown = "its value" if isinstance(row.default, Secret) else repr(raw if not isinstance(raw, str) else str(raw))
+        _refuse(row.name, source, f"{shown} is not valid", row.kind.accepts)
+
+
+def _unknown(name: str, source: Source, names: Sequence[str]) -> NoReturn:
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    _refuse(name, source, f"there is no such setting{hint}", ", ".join(sorted(names)))
+
+
+def _refuse(name: str, source: Source, why: str, accepts: str) -> NoReturn:
+    raise BadConfig(f"{name} ({source}): {why}; accepted: {accepts}", name=name, place=str(source), accepts=accepts)
