@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -53,23 +53,43 @@ class Dialect(Protocol):
         ...
 
 
+@runtime_checkable
+class Bounded(Protocol):
+    """Capability of a dialect: one burst (one call of `assemble`) holds at most so much. Always at least one record.
+
+    Equal projections must have equal bounds. Without it a burst is bounded by the core alone.
+    """
+
+    @property
+    def burst_records_max(self) -> int: ...
+    @property
+    def burst_bytes_max(self) -> int: ...
+
+
 class Script(Protocol):
     """What one session says beside the shared bursts; may depend on the session (request id, topic text, cursor map)."""
 
     @property
     def dialect(self) -> Dialect: ...
 
+    @property
+    def personal(self) -> bool:
+        """True: every burst passes through `stamp`, and every live burst is followed by `caught_up`. False: live bursts
+        are the shared bytes alone, written in the tight loop; `caught_up` is said only after history."""
+        ...
+
     def opening(self) -> bytes: ...
 
     def stamp(self, burst: bytes, span: Span) -> bytes | None:
-        """The burst with what only this session can add (a composite cursor id); None: send the shared bytes as they are.
-        A session whose script stamps is served its own bytes, others share one block."""
+        """The burst with what only this session can add (a composite cursor id); None: send the shared bytes as they are;
+        b"": say nothing. Called only when `personal`, also for a burst that the dialect left empty, once per burst."""
         ...
 
     def gap(self, gap: Gap, span: Span, *, first_read: bool) -> bytes: ...
 
     def caught_up(self, span: Span) -> bytes:
-        """History has reached the head, or a live burst was sent."""
+        """History has reached the head (or the end of a finite reading), or, when `personal`, a live burst was sent.
+        Not repeated while nothing was said on this stream in between."""
         ...
 
     def dropped(self, stream: str, head: int) -> bytes: ...
@@ -77,3 +97,10 @@ class Script(Protocol):
     def heartbeat(self) -> bytes: ...
 
     def closing(self, reason: Close) -> bytes: ...
+
+
+@runtime_checkable
+class SaysLimited(Protocol):
+    """Capability of a script whose legs have a `history_max`: what to say when there was more history than that."""
+
+    def limited(self, span: Span) -> bytes: ...
