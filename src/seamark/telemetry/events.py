@@ -49,3 +49,7 @@ CRASH_RECOVERED = _event(
 CORRUPT_VALUE = _event("log.corrupt", "error", "A stored value failed its checksum and was not served.")
 LISTENER_FAILED = _event("log.listener_failed", "error", "A listener for news raised; the others were still told.")
 SESSION_FAILED = _event("stream.session_failed", "error", "A stream ended because the log could not be read.")
+TIMER_FAILED = _event("stream.timer_failed", "error", "A timer's callback raised; the others ran.")
+FANOUT_FAILED = _event(
+    "stream.fanout_failed", "error", "Records could not be encoded or handed to some readers; those streams were ended."
+)
