@@ -1,0 +1,88 @@
+"""The `seamark` command. A verb is imported only when it is used, so that every verb starts quickly."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import NamedTuple, NoReturn
+
+import click
+
+from seamark import __version__
+from seamark.cli.exits import Exit
+from seamark.errors import BadInput, Missing, SeamarkError
+
+
+class Verb(NamedTuple):
+    """One row: the verb's module is `seamark.cli.<name>` and holds a command of the same name."""
+
+    name: str
+    summary: str
+
+
+VERBS: tuple[Verb, ...] = (
+    Verb("serve", "Run the server."),
+    Verb("config", "Show every setting, its value and where it came from."),
+    Verb("doctor", "Check this machine, and say what to do about what it finds."),
+    Verb("verify", "Walk a data directory and check every byte that is in use."),
+    Verb("backup", "Copy a data directory consistently, also while a server runs on it."),
+    Verb("bench", "Measure Seamark on this machine against references in the same run."),
+)
+
+
+class Verbs(click.Group):
+    """A group that knows its verbs by name and imports one on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [verb.name for verb in VERBS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = getattr(importlib.import_module(f"seamark.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb.name, verb.summary) for verb in VERBS])
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="seamark")
+def seamark() -> None:
+    """A change server: what has changed since I last looked?"""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run one verb and end the process. Errors are one line on stderr, never a traceback."""
+    try:
+        code = seamark.main(args=arguments, prog_name="seamark", standalone_mode=False)
+    except click.exceptions.Abort:
+        _leave("stopped", Exit.INTERRUPTED)
+    except KeyboardInterrupt:
+        _leave("stopped", Exit.INTERRUPTED)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(Exit.USAGE)
+    except BrokenPipeError:
+        # The reader of our output has left, as `head` does. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.OK)
+    except SeamarkError as error:
+        _leave(str(error), Exit.USAGE if isinstance(error, BadInput | Missing) else Exit.FAULT)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "seamark":
+            raise
+        _leave(f"{error.name} is not installed; run: pip install 'seamark[server]'", Exit.MISSING)
+    except OSError as error:
+        _leave(f"{error.filename + ': ' if error.filename else ''}{error.strerror or error}", Exit.FAULT)
+    sys.exit(code if isinstance(code, int) else Exit.OK)
+
+
+def _leave(message: str, code: Exit) -> NoReturn:
+    click.echo(f"seamark: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,56 @@
+"""`seamark serve`: settings in, a running server out. What a server is, is wired in `seamark.http.app`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from seamark import config
+from seamark.cli.options import load_settings, settings_options
+from seamark.cli.output import Output
+from seamark.telemetry import logs
+
+
+@click.command()
+@settings_options
+def serve(config_file: str | None, **flags: str | bool | None) -> int:
+    """Run the server until it is told to stop (Ctrl-C or SIGTERM)."""
+    settings = load_settings(config_file, flags)
+    config.check_serving(settings)
+    style = ("text" if sys.stderr.isatty() else "json") if settings.log_style == "auto" else settings.log_style
+    logs.configure(level=settings.log_level, style=style)
+    app = importlib.import_module("seamark.http.app")
+    code = app.serve(settings, on_ready=lambda base_url: _welcome(settings, base_url))
+    return code if isinstance(code, int) else 0
+
+
+def _welcome(settings: config.Settings, base_url: str) -> None:
+    output = Output()
+    if output.json and not settings.demo:
+        output.line({"event": "ready", "url": base_url})
+        return
+    for line in welcome_lines(settings, base_url):
+        output.say(line)
+    sys.stdout.flush()
+
+
+def welcome_lines(settings: config.Settings, base_url: str) -> list[str]:
+    """What a person wants to know first: where the console is, and three lines to try."""
+    curl = "curl -H 'Authorization: Bearer YOUR_KEY'" if settings.api_keys else "curl"
+    name = "demo" if settings.demo else "hello"
+    kept = "Everything is forgotten when it stops (engine memory)."
+    if settings.engine == "embedded":
+        kept = f"Data is kept in {settings.data} (engine embedded: an acknowledged append is on disk)."
+    return [
+        "",
+        f"Seamark is ready. Console: {base_url}/",
+        kept,
+        "",
+        "Try, in another terminal:",
+        f"""  {curl} {base_url}/raw/{name} -d '{{"records":[{{"data":{{"hello":"world"}}}}]}}'""",
+        f"""  {curl} "{base_url}/raw/{name}/records?after=0&limit=5\"""",
+        f"""  {curl} -N "{base_url}/raw/{name}/watch?after=0\"""",
+        "",
+    ]
