@@ -1,0 +1,71 @@
+/* The inner loop of the load client, compiled where there is a C compiler: wait, read, note the newest seq.
+ *
+ * Connections whose seen[fd] is not negative are served here; the others are handed back to Python. The same work in
+ * Python is swarm.Swarm.turn with wire.last_seq, which runs where this cannot be compiled.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+enum { EVENTS = 256 };
+enum { DELIVERED, BYTES, READS, CLOSED, TOTALS };
+
+static int64_t number_at(const char *at, const char *end, char stop) {
+    int64_t value = 0;
+    const char *from = at;
+    while (at < end && *at >= '0' && *at <= '9')
+        value = value * 10 + (*at++ - '0');
+    return at < end && at > from && *at == stop ? value : -1;
+}
+
+/* The newest seq named in a read, or -1. Each event names its seq twice, so no cut can hide it. */
+static int64_t last_seq(const char *from, const char *end) {
+    for (const char *at = end - 4; at >= from; at--)
+        if (at[0] == 'i' && at[1] == 'd' && at[2] == ':' && at[3] == ' ') {
+            int64_t value = number_at(at + 4, end, '@');
+            if (value >= 0)
+                return value;
+        }
+    for (const char *at = end - 6; at >= from; at--)
+        if (at[0] == '"' && at[1] == 's' && at[2] == 'e' && at[3] == 'q' && at[4] == '"' && at[5] == ':') {
+            int64_t value = number_at(at + 6, end, ',');
+            if (value >= 0)
+                return value;
+        }
+    return -1;
+}
+
+/* One wait. Fills `others` with fd and mask of what Python must serve; how many those are, or -1. */
+int turn(int epoll_fd, int timeout_ms, int64_t *seen, int64_t *totals, char *buffer, int buffer_bytes, int32_t *others) {
+    struct epoll_event ready[EVENTS];
+    int count = epoll_wait(epoll_fd, ready, EVENTS, timeout_ms);
+    int handed = 0;
+    if (count < 0)
+        return errno == EINTR ? 0 : -1;
+    for (int i = 0; i < count; i++) {
+        int fd = ready[i].data.fd;
+        if (seen[fd] < 0) {
+            others[2 * handed] = fd;
+            others[2 * handed + 1] = (int32_t)ready[i].events;
+            handed++;
+            continue;
+        }
+        ssize_t got = recv(fd, buffer, (size_t)buffer_bytes, 0);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        totals[READS]++;
+        if (got <= 0) {
+            totals[CLOSED]++;
+            seen[fd] = -1;
+            continue;
+        }
+        totals[BYTES] += got;
+        int64_t seq = last_seq(buffer, buffer + got);
+        if (seq > seen[fd]) {
+            totals[DELIVERED] += seq - seen[fd];
+            seen[fd] = seq;
+        }
+    }
+    return handed;
+}

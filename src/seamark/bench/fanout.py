@@ -1,0 +1,92 @@
+"""Fan-out: one stream, many watchers. Under load, one event at a time, and at a fixed rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seamark.bench import process
+from seamark.bench.audience import Audience, Outcome
+from seamark.bench.bench import Bench
+from seamark.bench.row import Row, Value, against, aim
+from seamark.bench.sample import median
+
+COUNTS = (100, 1_000, 5_000)
+WINDOW = 16
+RATE = 20_000
+RATIO_AIM = 0.8
+P99_AIM = 1.5
+AIMED_COUNT = 1_000  # the watchers at which the figures above are to be reached
+REFERENCE = "bare uvloop loop"
+
+Mode = Callable[[Audience, float], Outcome]
+MODES: dict[str, Mode] = {
+    "saturation": lambda audience, seconds: audience.window(WINDOW, seconds),
+    "one at a time": lambda audience, seconds: audience.window(1, seconds),
+    "fixed rate": lambda audience, seconds: audience.rate(RATE, seconds),
+}
+
+
+def run(bench: Bench) -> list[Row]:
+    """Each round measures both servers, one after the other; figures are medians over the rounds."""
+    counts = COUNTS[:1] if bench.quick else COUNTS
+    classes = ("fsync",) if bench.quick else ("fsync", "disk")
+    rows: list[Row] = []
+    with process.seamark(bench) as real, process.bare(bench) as bare:
+        for count in counts:
+            for durability in classes:
+                rows += _count(real, bare, count, durability, quick=bench.quick)
+    return rows
+
+
+def _count(real: process.Process, bare: process.Process, count: int, durability: str, *, quick: bool) -> list[Row]:
+    rounds, seconds = (1, 0.5) if quick else (3, 2.0)
+    audiences = {"seamark": Audience(real, count, durability=durability), "bare": Audience(bare, count)}
+    rows: list[Row] = []
+    for mode, measure in MODES.items():
+        if durability != "fsync" and mode != "saturation":
+            continue
+        outcomes: dict[str, list[Outcome]] = {name: [] for name in audiences}
+        for number in range(rounds):
+            for name in sorted(audiences, reverse=number % 2 == 0):
+                outcomes[name].append(measure(audiences[name], seconds))
+        parameters: dict[str, Value] = {"watchers": count, "mode": mode, "class": durability}
+        rows += _rows(parameters, outcomes["seamark"], outcomes["bare"])
+    for audience in audiences.values():
+        audience.close()
+    return rows
+
+
+def _rows(parameters: dict[str, Value], ours: list[Outcome], theirs: list[Outcome]) -> list[Row]:
+    """Four rows for one mode: deliveries per CPU-second and per second, p50 and p99."""
+    share = median([outcome.client_share for outcome in ours])
+    ceiling = median([outcome.deliveries / outcome.client_cpu for outcome in theirs])
+    note = f"client core {share:.0%} busy; its own ceiling {ceiling:,.0f}/s; lost {sum(o.lost for o in ours)}"
+    note += f", out of order {sum(o.broken for o in ours)}"
+    figures: tuple[tuple[str, Callable[[Outcome], float | None]], ...] = (
+        ("deliveries per server CPU-second", lambda outcome: outcome.per_server_cpu),
+        ("deliveries/s", lambda outcome: outcome.per_second),
+        ("p50 ms", lambda outcome: outcome.p50_ms),
+        ("p99 ms", lambda outcome: outcome.p99_ms),
+    )
+    rows = []
+    for unit, figure in figures:
+        row = Row(scenario="fan-out", parameters=parameters, value=_median(ours, figure), unit=unit)
+        rows.append(against(row, REFERENCE, _median(theirs, figure)))
+    rows[0].notes = note
+    return [_aimed(row) for row in rows]
+
+
+def _median(outcomes: list[Outcome], figure: Callable[[Outcome], float | None]) -> float | None:
+    found = [value for outcome in outcomes if (value := figure(outcome)) is not None]
+    return median(found) if found else None
+
+
+def _aimed(row: Row) -> Row:
+    if row.parameters["watchers"] != AIMED_COUNT or row.ratio is None:
+        return row
+    mode = row.parameters["mode"]
+    if mode == "saturation" and row.unit.startswith("deliveries per server"):
+        return aim(row, f">= {RATIO_AIM} x", row.ratio >= RATIO_AIM)
+    if mode == "fixed rate" and row.unit == "p99 ms":
+        return aim(row, f"<= {P99_AIM} x", row.ratio <= P99_AIM)
+    return row
