@@ -81,7 +81,19 @@ LOST_RANGES_MAX = _limit(
 # -- matching
 CONSTRAINT_VALUES_MAX = _limit("CONSTRAINT_VALUES_MAX", 1_024, "values", "operands of one `in`")
 POLYGON_VERTICES_MAX = _limit("POLYGON_VERTICES_MAX", 10_000, "vertices", "one ring")
-MATCH_TAIL_MAX = _limit("MATCH_TAIL_MAX", 64, "filters", "new filters matched one by one before a bucket is rebuilt")
+MATCH_TAIL_MAX = _limit(
+    "MATCH_TAIL_MAX", 64, "filters", "changes, at least, before a tree or a column is rebuilt; then a share of its size"
+)
+MATCH_LINEAR_MAX = _limit("MATCH_LINEAR_MAX", 8, "filters", "a smaller bucket is faster one by one than in columns")
+MATCH_TREE_MIN = _limit("MATCH_TREE_MIN", 4_096, "filters", "below it scanning boxes is as fast as a spatial tree")
+MATCH_EXPAND_MAX = _limit("MATCH_EXPAND_MAX", 32, "buckets", "one filter's `in` values spread over as many buckets")
+MATCH_FACETS_MAX = _limit(
+    "MATCH_FACETS_MAX", 32, "facets", "hash look-ups of one record; further shapes of filter share single-token facets"
+)
+MATCH_GROUPS_MAX = _limit("MATCH_GROUPS_MAX", 8, "groups", "column sets of one bucket, each scanned for each record")
+MATCH_SHAPE_CACHE_BYTES = _limit(
+    "MATCH_SHAPE_CACHE_BYTES", 4 * MIB, "bytes", "polygon texts whose parsed shapes are kept"
+)
 
 # -- streams
 PIPE_HIGH_WATER_BYTES = _limit(
@@ -97,10 +109,22 @@ CATCH_UP_BYTES_MAX = _limit(
 )
 LEGS_PER_SESSION_MAX = _limit("LEGS_PER_SESSION_MAX", 256, "streams", "streams that one session watches")
 SESSIONS_MAX = _limit("SESSIONS_MAX", 20_000, "sessions", "open streams of one process")
+STALL_SECONDS_MAX = _limit(
+    "STALL_SECONDS_MAX", 30, "seconds", "a paused reader that takes not one byte for so long is closed as slow"
+)
+CLOSE_LINGER_SECONDS_MAX = _limit(
+    "CLOSE_LINGER_SECONDS_MAX", 5, "seconds", "time for the closing event to leave; then the connection is cut"
+)
+HEARTBEAT_SPREAD_PERCENT = _limit(
+    "HEARTBEAT_SPREAD_PERCENT", 10, "percent", "of the period, over which heartbeats that fall together are laid apart"
+)
 SSE_LINE_BYTES_MAX = _limit("SSE_LINE_BYTES_MAX", 16 * MIB, "bytes", "longest line the parser will hold")
 
 # -- HTTP
 BODY_BYTES_MAX = _limit("BODY_BYTES_MAX", 64 * MIB, "bytes", "one request body")
+SMALL_BODY_BYTES_MAX = _limit(
+    "SMALL_BODY_BYTES_MAX", 256 * KIB, "bytes", "a request body that carries settings, not records"
+)
 HEADER_BYTES_MAX = _limit("HEADER_BYTES_MAX", 32 * KIB, "bytes", "all headers of one request")
 HEADER_COUNT_MAX = _limit("HEADER_COUNT_MAX", 100, "headers", "headers of one request")
 TARGET_BYTES_MAX = _limit(
@@ -110,3 +134,31 @@ PIPELINE_MAX = _limit("PIPELINE_MAX", 128, "requests", "unanswered requests of o
 CONNECTIONS_MAX = _limit("CONNECTIONS_MAX", 50_000, "connections", "open sockets of one process")
 QUERY_FIELDS_MAX = _limit("QUERY_FIELDS_MAX", 1_024, "fields", "parameters of one query string")
 JSON_DEPTH_MAX = _limit("JSON_DEPTH_MAX", 128, "levels", "nesting of one JSON text")
+PARSE_SLICE_BYTES = _limit(
+    "PARSE_SLICE_BYTES", 16 * KIB, "bytes", "fed to the parser at a time, so that limits bite early"
+)
+ANSWER_BYTES_PENDING_MAX = _limit(
+    "ANSWER_BYTES_PENDING_MAX",
+    64 * KIB,
+    "bytes",
+    "answers of one connection waiting to be written before requests wait",
+)
+BODY_BYTES_UNROUTED_MAX = _limit(
+    "BODY_BYTES_UNROUTED_MAX", 1 * MIB, "bytes", "a body sent to a path that has no row in the route table"
+)
+ROUTE_CACHE_MAX = _limit("ROUTE_CACHE_MAX", 4_096, "paths", "resolved paths kept; emptied when full")
+ROUTE_CACHE_PATH_BYTES = _limit("ROUTE_CACHE_PATH_BYTES", 256, "bytes", "longest path worth keeping resolved")
+KEEP_ALIVE_SECONDS = _limit("KEEP_ALIVE_SECONDS", 75, "seconds", "an idle connection; above the 60 s of common proxies")
+HEADER_SECONDS = _limit("HEADER_SECONDS", 15, "seconds", "all headers of one request, however slowly they drip")
+BODY_GRACE_SECONDS = _limit("BODY_GRACE_SECONDS", 15, "seconds", "before the pace of a body is judged")
+BODY_BYTES_PER_SECOND_MIN = _limit(
+    "BODY_BYTES_PER_SECOND_MIN", 512, "bytes", "slowest body that is waited for, per second"
+)
+WRITE_STALL_SECONDS = _limit("WRITE_STALL_SECONDS", 60, "seconds", "unsent answer bytes without any progress")
+LINGER_SECONDS = _limit(
+    "LINGER_SECONDS", 2, "seconds", "reading on after a refusal, so that the client sees the answer and not a reset"
+)
+LINGER_BYTES_MAX = _limit("LINGER_BYTES_MAX", 4 * MIB, "bytes", "thrown away while lingering")
+STREAM_INPUT_BYTES_MAX = _limit(
+    "STREAM_INPUT_BYTES_MAX", 64 * KIB, "bytes", "what a client may send after its stream began, ignored"
+)
