@@ -21,9 +21,9 @@ from seamark.match.spatial import geometry_of, parse_polygon
 
 CLASSES = 100
 NUMBERS = 10_000
-INTERVAL_WIDTHS = (2_000, 8_000)
+INTERVAL_WIDTHS = (5_000, 9_000)
 VERTICES = (4, 9)
-FILTER_DEGREES = (2.0, 12.0)
+FILTER_DEGREES = (2.0, 20.0)
 RECORD_DEGREES = (0.5, 4.0)
 NAIVE_SHARE = 0.25  # of the time for one figure
 
@@ -137,9 +137,9 @@ def _records(rng: random.Random, count: int) -> Iterator[Record]:
 
 
 def _polygon(rng: random.Random, degrees: tuple[float, float]) -> str:
-    """A star-shaped ring somewhere over Europe."""
+    """A star-shaped ring somewhere on the inhabited part of the globe."""
     radius = rng.uniform(*degrees)
-    lat, lon = rng.uniform(35, 70), rng.uniform(-20, 40)
+    lat, lon = rng.uniform(-60, 70), rng.uniform(-160, 160)
     corners = rng.randint(*VERTICES)
     points = []
     for corner in range(corners):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -65,41 +66,49 @@ def quantity(value: float | None) -> str:
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"
 
 
-def settings_text(parameters: dict[str, Value]) -> str:
-    return " ".join(f"{name}={value}" for name, value in parameters.items())
-
-
-def tables(rows: Sequence[Row]) -> Iterable[Table]:
-    """One table for each scenario, in the order they came."""
-    for scenario in dict.fromkeys(row.scenario for row in rows):
-        table = Table(title=scenario, title_justify="left", title_style="bold", header_style="dim")
-        for head in ("parameters", "value", "unit", "reference", "", "ratio", "target", "notes"):
-            table.add_column(head, justify="right" if head in ("value", "", "ratio") else "left")
-        for row in rows:
-            if row.scenario == scenario:
-                table.add_row(*cells(row))
-        yield table
+def table(scenario: str, rows: Sequence[Row]) -> Table:
+    """The rows of one scenario: a column for each parameter, what they are compared to above."""
+    names = list(dict.fromkeys(name for row in rows for name in row.parameters))
+    references = list(dict.fromkeys(row.reference_name for row in rows if row.reference_name))
+    title = f"[bold]{scenario}[/]" + (f", beside: {'; '.join(references)}" if references else "")
+    made = Table(title=title, title_justify="left", title_style="", box=SIMPLE_HEAD, header_style="dim")
+    for name in names:
+        made.add_column(name)
+    for head in ("value", "unit", "reference", "ratio", "target"):
+        made.add_column(head, justify="left" if head in ("unit", "target") else "right")
+    for row in rows:
+        made.add_row(*(str(row.parameters.get(name, "")) for name in names), *cells(row))
+    return made
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """A row as text."""
+    """The figures of a row as text."""
     verdict = {True: "[green]met[/] ", False: "[red]missed[/] ", None: ""}[row.met]
     return (
-        settings_text(row.parameters),
         quantity(row.value),
         row.unit,
-        row.reference_name or "",
-        quantity(row.reference) if row.reference_name else "",
+        quantity(row.reference) if row.reference is not None else "",
         "" if row.ratio is None else f"{row.ratio:.2f}",
         f"{verdict}{row.target}" if row.target else "",
-        row.notes,
     )
+
+
+def notes(rows: Sequence[Row]) -> Iterator[str]:
+    """What has to be said beside the figures."""
+    for row in rows:
+        if row.notes:
+            where = " ".join(f"{name}={value}" for name, value in row.parameters.items())
+            yield f"  {where}: {row.notes}"
 
 
 def show(report: Report, console: Console) -> None:
     console.print("  ".join(f"{name}: {value}" for name, value in report.machine.items()), highlight=False)
-    for table in tables(report.rows):
-        console.print(table)
+    for scenario in dict.fromkeys(row.scenario for row in report.rows):
+        rows = [row for row in report.rows if row.scenario == scenario]
+        console.print(table(scenario, rows))
+        for note in notes(rows):
+            console.print(note, style="dim", highlight=False)
+        console.print()
     for name, why in report.failures.items():
         console.print(f"[red]{name} failed[/]: {why}", highlight=False)
 

@@ -36,6 +36,9 @@ class Sample:
     def add(self, nanoseconds: int) -> None:
         self.nanoseconds.append(nanoseconds)
 
+    def extend(self, nanoseconds: array[int]) -> None:
+        self.nanoseconds.extend(nanoseconds)
+
     def clear(self) -> None:
         del self.nanoseconds[:]
 

@@ -94,6 +94,11 @@ class Swarm:
         self._drain.adopt(connection.fileno(), seen)
         return True
 
+    def timing(self, wanted: bool) -> None:
+        """Note latencies on every connection, not only on those that check: for events that come one by one."""
+        if self._drain is not None:
+            self._drain.timing = wanted
+
     def send(self, connection: socket.socket, data: bytes) -> None:
         """Send now what the kernel takes, the rest as it takes it."""
         try:
@@ -143,11 +148,13 @@ class Swarm:
     def _wait(self, seconds: float) -> list[tuple[int, int]]:
         if self._drain is not None:
             ready = self._drain.turn(seconds)
-            delivered, received, _, closed = self._drain.take()
-            if closed:
+            taken = self._drain.take()
+            if taken.closed:
                 raise Broken(CLOSED)
-            self.tally.delivered += delivered
-            self.bytes_in += received
+            self.tally.delivered += taken.delivered
+            self.bytes_in += taken.bytes
+            if taken.latencies:
+                self.tally.latency.extend(taken.latencies)
             return ready
         if self._epoll is not None:
             return self._epoll.poll(seconds, EVENTS_PER_TURN)

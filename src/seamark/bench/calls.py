@@ -1,0 +1,76 @@
+"""A closed loop of HTTP requests: each connection sends the next as soon as it has the answer to the last."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from seamark.bench.process import Process
+from seamark.bench.sample import Sample
+from seamark.bench.swarm import Caller, Swarm
+
+WARM_SHARE = 0.2
+DRAIN_SECONDS_MAX = 30.0
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What one measured stretch of requests came to."""
+
+    requests: int
+    seconds: float
+    server_cpu: float | None
+    client_cpu: float
+    p50_ms: float
+    p99_ms: float
+
+    @property
+    def per_second(self) -> float:
+        return self.requests / self.seconds
+
+    @property
+    def client_share(self) -> float:
+        return self.client_cpu / self.seconds
+
+    @property
+    def per_server_cpu(self) -> float | None:
+        return self.requests / self.server_cpu if self.server_cpu else None
+
+
+def drive(server: Process, request: bytes, *, connections: int, seconds: float) -> Result:
+    """Send `request` over `connections` connections for about `seconds`."""
+    swarm = Swarm(server.host, server.port)
+    sample = Sample()
+    open_for_more = True
+
+    def again(caller: Caller) -> None:
+        if open_for_more:
+            caller.call(request)
+
+    callers = [Caller(swarm, sample, again) for _ in range(connections)]
+    for caller in callers:
+        caller.call(request)
+    _spin(swarm, seconds * WARM_SHARE)
+    sample.clear()
+    cpu, client, began = server.cpu_seconds(), time.process_time(), time.perf_counter()
+    _spin(swarm, seconds)
+    elapsed, used, spent = time.perf_counter() - began, server.cpu_seconds(), time.process_time() - client
+    requests = len(sample)
+    p50, p99 = sample.milliseconds(0.5, 0.99)
+    open_for_more = False
+    swarm.until(lambda: not any(caller.busy for caller in callers), DRAIN_SECONDS_MAX)
+    swarm.close()
+    return Result(
+        requests=requests,
+        seconds=elapsed,
+        server_cpu=None if cpu is None or used is None else used - cpu,
+        client_cpu=spent,
+        p50_ms=p50,
+        p99_ms=p99,
+    )
+
+
+def _spin(swarm: Swarm, seconds: float) -> None:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        swarm.turn(0.05)
