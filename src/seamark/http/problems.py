@@ -1,0 +1,31 @@
+"""Errors as HTTP answers, beside the envelopes of the surfaces: what HTTP itself asks for, and the server's own refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seamark.errors import MethodNotAllowed, Unauthenticated
+from seamark.wire.exchange import Headers
+from seamark.wire.problem import ENCODER
+
+Problem = Callable[[Exception, str], tuple[int, bytes, Headers]]
+
+
+def with_http_headers(error: Exception, headers: Headers) -> Headers:
+    """Add Allow to a 405 and WWW-Authenticate to a 401 where the surface has not."""
+    if isinstance(error, MethodNotAllowed):
+        return _with(headers, b"Allow", ", ".join(error.fields.get("allow", ())).encode())
+    if isinstance(error, Unauthenticated):
+        return _with(headers, b"WWW-Authenticate", b"Bearer")
+    return headers
+
+
+def refusal_body(code: str, message: str, request_id: str) -> bytes:
+    """The body of what the server refuses before any surface is concerned."""
+    return ENCODER.encode({"error": {"code": code, "message": message}, "request_id": request_id})
+
+
+def _with(headers: Headers, name: bytes, value: bytes) -> Headers:
+    if any(given.lower() == name.lower() for given, _ in headers):
+        return headers
+    return (*headers, (name, value))

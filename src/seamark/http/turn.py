@@ -1,0 +1,251 @@
+"""Turns: the requests of one connection in the order they came, which is the order in which they are answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from seamark.access.principal import Principal
+from seamark.errors import BodyTooLarge
+from seamark.http import answer
+from seamark.http.routing import Match
+from seamark.http.transport_pipe import TransportPipe
+from seamark.stream.pipe import Pipe
+from seamark.wire.exchange import Headers
+
+if TYPE_CHECKING:
+    from seamark.http.connection import PlaneProtocol
+
+
+class Turn:
+    """A place in the order. `answer` is what to write when the place is reached; `last` ends the connection after it."""
+
+    __slots__ = ("answer", "last", "pipe", "started")
+
+    def __init__(self) -> None:
+        self.answer: bytes | None = None
+        self.last = False
+        self.pipe: TransportPipe | None = None
+        self.started = False
+
+    def start(self) -> None:
+        """Begin working on it. Called once, when the connection has room."""
+        self.started = True
+
+    def lost(self) -> None:
+        """The connection ended before this turn was over."""
+
+
+class RefusalTurn(Turn):
+    """The connection's own answer."""
+
+    __slots__ = ("connection", "data")
+
+    def __init__(self, connection: PlaneProtocol, data: bytes) -> None:
+        super().__init__()
+        self.connection = connection
+        self.data = data
+        self.last = True
+
+    def start(self) -> None:
+        self.started = True
+        self.answer = self.data
+        self.connection.answered(self)
+
+
+class AsgiTurn(Turn):
+    """A request that uvicorn hands to the ASGI app. It writes its own answer, so it starts when its place is reached."""
+
+    __slots__ = ("app", "connection", "cycle")
+
+    def __init__(self, connection: PlaneProtocol, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        super().__init__()
+        self.connection = connection
+        self.cycle = cycle
+        self.app = app
+
+    def start(self) -> None:
+        self.started = True
+        self.connection.start_cycle(self)
+
+    def lost(self) -> None:
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+
+
+class PlaneExchange(Turn):
+    """A hot request: the `Exchange` that routes are written against, answered inside the protocol."""
+
+    __slots__ = (
+        "_head_only",
+        "_http10",
+        "_tally",
+        "begun",
+        "body",
+        "body_bytes",
+        "body_bytes_max",
+        "connection",
+        "error",
+        "headers",
+        "match",
+        "method",
+        "params",
+        "parts",
+        "path",
+        "principal",
+        "query",
+        "request_id",
+    )
+
+    principal: Principal  # set before the route runs
+
+    def __init__(self, connection: PlaneProtocol, match: Match, *, method: str, query: bytes, headers: Headers) -> None:
+        self.answer = None
+        self.last = False
+        self.started = False
+        self.pipe = None
+        self.connection: PlaneProtocol | None = connection
+        self.match = match
+        self.path = match.path
+        self.params: Mapping[str, str] = match.params
+        self.method = method
+        self.query = query
+        self.headers = headers
+        self.body = b""
+        self.body_bytes = 0
+        self.body_bytes_max = match.route.body_bytes_max
+        self.parts: list[bytes] | None = None
+        self.error: Exception | None = None
+        self.request_id = connection.front.new_id()
+        self.begun = 0.0
+        self._tally = connection.front.tally(match.route.path)
+        self._head_only = method == "HEAD"
+        self._http10 = False
+
+    # -- Exchange
+    def header(self, name: bytes) -> bytes | None:
+        for given, value in self.headers:
+            if given == name:
+                return value
+        return None
+
+    def respond(self, status: int, body: bytes, *, media: bytes = b"application/json", headers: Headers = ()) -> None:
+        if self.answer is not None:
+            raise RuntimeError("this request is already answered")
+        connection = self.connection
+        if connection is None:
+            self.answer = b""
+            return  # the client left; what was asked for is done, nobody is there to be told
+        extra = answer.header_lines(headers) if headers else b""
+        if connection.plane.draining:
+            self.last = True
+        if self.last:
+            extra += answer.CLOSE
+        elif self._http10:
+            extra += answer.KEEP_ALIVE
+        marks = b"X-Request-ID: %b\r\n%b" % (self.request_id.encode(), connection.plane.date_line)
+        self.answer = answer.whole(status, body, media=media, marks=marks, extra=extra, head_only=self._head_only)
+        self._count(connection, status)
+        connection.answered(self)
+
+    def stream(self, *, headers: Headers, status: int = 200) -> Pipe:
+        if self.answer is not None:
+            raise RuntimeError("this request is already answered")
+        connection = self.connection
+        chunked = not self._http10
+        if connection is None:
+            self.answer = b""
+            return _orphan()
+        marks = b"X-Request-ID: %b\r\n%b" % (self.request_id.encode(), connection.plane.date_line)
+        extra = answer.header_lines(headers)
+        if self._head_only and chunked:
+            extra += answer.CLOSE
+        head = answer.stream_head(status, chunked=chunked, marks=marks, extra=extra)
+        self._count(connection, status)
+        if self._head_only:
+            self.answer, self.last = head, True
+            connection.answered(self)
+            return _orphan()
+        self.answer = b""
+        self.pipe = TransportPipe(connection.plane, head, chunked=chunked)
+        connection.answered(self)
+        return self.pipe
+
+    # -- the connection's side
+    def http10(self) -> None:
+        self._http10 = True
+
+    def take(self, data: bytes) -> None:
+        """Part of the body. Beyond its bound nothing more is kept, and `error` says so."""
+        self.body_bytes += len(data)
+        if self.error is not None:
+            return
+        if self.body_bytes > self.body_bytes_max:
+            self.refuse_body()
+        elif not self.body:
+            self.body = data
+        elif self.parts is None:
+            self.parts = [self.body, data]
+        else:
+            self.parts.append(data)
+
+    def refuse_body(self) -> None:
+        most = self.body_bytes_max
+        self.error = BodyTooLarge(f"the body is larger than {most} bytes", max=most)
+        self.body, self.parts = b"", None
+
+    def complete(self) -> None:
+        """The last byte of the request is here."""
+        if self.parts is not None:
+            self.body, self.parts = b"".join(self.parts), None
+
+    def start(self) -> None:
+        self.started = True
+        connection = self.connection
+        assert connection is not None
+        self.begun = connection.monotonic()
+        if self.error is not None:
+            self.fail(self.error)
+            return
+        try:
+            result = self.match.route.handler(self)
+        except Exception as error:
+            self.fail(error)
+        else:
+            if result is not None:
+                connection.attend(self, result)
+
+    def fail(self, error: Exception) -> None:
+        """Answer with what went wrong; if the answer is already under way, cut it."""
+        connection = self.connection
+        if connection is None:
+            return
+        front = connection.front
+        if self.answer is not None:
+            front.report(error, self.request_id, self.match.route.path)
+            if self.pipe is not None:
+                self.pipe.abort()
+            return
+        status, body, headers = front.problem(self.match.route, error, self.request_id)
+        self.respond(status, body, headers=headers)
+
+    def lost(self) -> None:
+        self.connection = None
+        if self.pipe is not None:
+            self.pipe.lost()
+
+    def _count(self, connection: PlaneProtocol, status: int) -> None:
+        front = connection.front
+        seconds = connection.monotonic() - self.begun
+        front.answered(self._tally, self.method, status, seconds, request_id=self.request_id, path=self.path)
+
+
+def _orphan() -> TransportPipe:
+    """A pipe that leads nowhere, for a HEAD request or a client that has left: its owner hears at once that it is gone."""
+    pipe = TransportPipe.unattached()
+    asyncio.get_running_loop().call_soon(pipe.lost)
+    return pipe
