@@ -58,7 +58,9 @@ def seamark() -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run one verb and end the process. Errors are one line on stderr, never a traceback."""
     try:
-        code = seamark.main(args=arguments, prog_name="seamark", standalone_mode=False)
+        # Not `seamark.main`, which would end with 1 when the reader of our output leaves.
+        with seamark.make_context("seamark", sys.argv[1:] if arguments is None else list(arguments)) as context:
+            code = seamark.invoke(context)
     except click.exceptions.Abort:
         _leave("stopped", Exit.INTERRUPTED)
     except KeyboardInterrupt:

@@ -1,0 +1,215 @@
+"""Make docs/reference/ from the tables in the source: `make docs`. A test fails when a page is stale.
+
+python docs/generate.py           write the pages
+python docs/generate.py --check   only say which are stale; ends with 1 if any is
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seamark import config, errors, limits
+from seamark.cli.exits import Exit
+from seamark.cli.main import VERBS, seamark
+from seamark.cli.options import shown_default
+from seamark.raw.docs import OPERATIONS
+from seamark.telemetry.events import EVENTS
+from seamark.telemetry.metrics import METRICS
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+MADE = "<!-- Made by docs/generate.py from {table}. Change the table, then run `make docs`. -->"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; pipes in cells are escaped."""
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def page(title: str, source: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", MADE.format(table=f"`{source}`"), *parts]) + "\n"
+
+
+def code(text: str) -> str:
+    return f"`{text}`"
+
+
+def settings() -> str:
+    rows = []
+    for row in config.SETTINGS:
+        flag = code(row.flag) if "flag" in row.where else "no flag"
+        environment = ", ".join(code(name) for name in (row.env, *row.aliases))
+        rows.append([code(row.name), row.kind.accepts, code(shown_default(row)), flag, environment, row.why])
+    return page(
+        "Settings",
+        "src/seamark/config.py",
+        "A value comes from the first of these places that has it: the flag, the environment, the settings file, the "
+        f"default. The settings file is `{config.DEFAULT_FILE}` in the working directory, or the one that `--config FILE` "
+        f"or `{config.CONFIG_ENV}` names: TOML when it ends in `.toml`, YAML when it ends in `.yaml` or `.yml`, with the "
+        "names of this table at its top level. `seamark config` shows every value and where it came from.",
+        "A name that is not in this table, a value of the wrong type, or an unknown `SEAMARK_*` variable stops the start "
+        "with a message that says the name, the place, and what is accepted. In a file, numbers and booleans are written "
+        "as such: a quoted number is refused.",
+        table(["name", "accepts", "default", "flag", "environment", "why"], rows),
+        "## Notify documents",
+        "A settings file may also hold these top-level keys of a notify configuration, which are kept as they stand for "
+        "that surface: " + ", ".join(code(key) for key in sorted(config.NOTIFY_KEYS)) + ".",
+    )
+
+
+def metrics() -> str:
+    rows = [[code(row.name), row.kind, ", ".join(map(code, row.labels)), row.help] for row in METRICS]
+    return page(
+        "Metrics",
+        "src/seamark/telemetry/metrics.py",
+        "Served at `/metrics` in the Prometheus text format, on the main port or on `metrics_port`.",
+        table(["name", "kind", "labels", "meaning"], rows),
+    )
+
+
+def log_events() -> str:
+    rows = [[code(row.name), row.level, row.meaning] for row in EVENTS.values()]
+    return page(
+        "Log events",
+        "src/seamark/telemetry/events.py",
+        "Every line that the server logs has one of these names in its `event` field. Lines go to stderr: JSON, or text "
+        "on a terminal (`log_style`). They never hold a secret or a payload.",
+        table(["event", "level", "meaning"], rows),
+    )
+
+
+def error_tree(kind: type[errors.SeamarkError]) -> Iterable[type[errors.SeamarkError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield from error_tree(child)
+
+
+def error_codes() -> str:
+    rows = []
+    for kind in error_tree(errors.SeamarkError):
+        words = " ".join((kind.__doc__ or "").split())
+        parents = " > ".join(parent.__name__ for parent in reversed(kind.__mro__[:-3]))
+        rows.append([code(kind.code), str(kind.status), parents, words])
+    return page(
+        "Error codes",
+        "src/seamark/errors.py",
+        "The code is stable and made for programs; the message is made for people and may change. Each surface puts them "
+        "into its own envelope with the HTTP status given here.",
+        table(["code", "status", "kind", "meaning and fields"], rows),
+    )
+
+
+def bounds() -> str:
+    rows = [[code(row.name), f"{row.value:,}", row.unit, row.why] for row in limits.LIMITS.values()]
+    return page(
+        "Limits",
+        "src/seamark/limits.py",
+        "Everything is bounded, and every bound is here. They are facts of this version, not settings.",
+        table(["name", "value", "unit", "why"], rows),
+    )
+
+
+def routes() -> str:
+    parts = []
+    for (method, path), (summary, operation) in OPERATIONS.items():
+        parts += [f"## `{method} {path}`", f"{summary}."]
+        parameters = operation.get("parameters", [])
+        if parameters:
+            rows = [[code(row["name"]), row["in"], row["schema"]["type"], row["description"]] for row in parameters]
+            parts.append(table(["parameter", "in", "type", "meaning"], rows))
+        if "requestBody" in operation:
+            parts.append("Request body:\n\n" + example(operation["requestBody"]))
+        for status, response in operation["responses"].items():
+            shown = example(response)
+            parts.append(f"Answer `{status}`: {response['description']}." + (f"\n\n{shown}" if shown else ""))
+    return page(
+        "Routes",
+        "src/seamark/raw/docs.py",
+        "The raw surface: a log stream over HTTP with nothing on top of it. The running server describes all of its "
+        "routes at `/openapi.json`. Besides these there are `GET /health` (the process lives), `GET /ready` (it takes "
+        "work now) and `GET /metrics`.",
+        *parts,
+    )
+
+
+def example(described: Mapping[str, Any]) -> str:
+    """The JSON example of a request or a response, as a code block; empty when it has none."""
+    content = described.get("content", {}).get("application/json", {})
+    return f"```json\n{json.dumps(content['example'], indent=2)}\n```" if "example" in content else ""
+
+
+def cli() -> str:
+    context = click.Context(seamark, info_name="seamark")
+    parts = []
+    for verb in VERBS:
+        command = seamark.get_command(context, verb.name)
+        assert command is not None
+        inner = click.Context(command, info_name=verb.name, parent=context)
+        rows = []
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                names = ", ".join(code(name) for name in (*parameter.opts, *parameter.secondary_opts))
+                rows.append([names, parameter.help or ""])
+        arguments = " ".join(command.collect_usage_pieces(inner))
+        parts += [
+            f"## `seamark {verb.name}`",
+            " ".join((command.help or "").split()),
+            code(f"seamark {verb.name} {arguments}"),
+        ]
+        if rows:
+            parts.append(table(["option", "meaning"], rows))
+    exits = [[str(int(row)), row.name.lower(), row.meaning] for row in Exit]
+    return page(
+        "Command line",
+        "src/seamark/cli/",
+        "Results go to stdout: for people on a terminal, as JSON lines in a pipe. Everything else goes to stderr.",
+        *parts,
+        "## Exit codes",
+        table(["code", "name", "meaning"], exits),
+    )
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its file name."""
+    return {
+        "settings.md": settings(),
+        "metrics.md": metrics(),
+        "log-events.md": log_events(),
+        "errors.md": error_codes(),
+        "limits.md": bounds(),
+        "routes.md": routes(),
+        "cli.md": cli(),
+    }
+
+
+def stale() -> list[str]:
+    """Names of the pages that do not say what the tables say."""
+    files = {name: REFERENCE / name for name in pages()}
+    return [
+        name
+        for name, text in pages().items()
+        if not files[name].exists() or files[name].read_text(encoding="utf-8") != text
+    ]
+
+
+def main() -> int:
+    if "--check" in sys.argv[1:]:
+        for name in stale():
+            sys.stderr.write(f"stale: docs/reference/{name}\n")
+        return 1 if stale() else 0
+    REFERENCE.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (REFERENCE / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
