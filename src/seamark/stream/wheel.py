@@ -47,7 +47,7 @@ class Timer:
         self._callback = None
         slot, self._slot = self._slot, None
         if slot is not None:
-            del slot[self]
+            slot.pop(self, None)  # it is no longer there while its tick is being run
 
     @property
     def active(self) -> bool:
