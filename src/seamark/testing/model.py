@@ -1,9 +1,8 @@
-"""A naive, obviously right model of one stream: a list with one place per seq, and loops over it. Engines are compared
-with it; it knows nothing of commits, chunks or files."""
+"""A naive, obviously right model of one stream: a list of what is live, and loops over it. Engines are compared with
+it; it knows nothing of commits, chunks or files."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,22 +12,6 @@ from seamark.log.protocol import Selector
 from seamark.log.record import Draft, Record
 from seamark.log.settings import Discard, StreamSettings
 from seamark.log.watermarks import Cursor, Gap, Loss, Watermarks
-
-
-class Fate(enum.Enum):
-    """What became of a seq."""
-
-    LIVE = enum.auto()
-    REMOVED = enum.auto()  # deleted or replaced: silent
-    LOST = enum.auto()  # nobody asked for it: stated as a gap
-
-
-@dataclass(slots=True)
-class Place:
-    """One seq. A seq that was lost before it was ever seen has no record."""
-
-    record: Record | None
-    fate: Fate
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +47,8 @@ class StreamModel:
     """One instance of one stream."""
 
     settings: StreamSettings
-    places: list[Place] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)  # the live ones, in order
+    head: int = 0
     floors: dict[Loss, int] = field(default_factory=dict)  # highest seq lost at the front, by reason
     ranges: list[Gap] = field(default_factory=list)  # losses in the middle, ascending
     keys: dict[str, Key] = field(default_factory=dict)
@@ -73,19 +57,12 @@ class StreamModel:
     # -- where it stands
 
     @property
-    def head(self) -> int:
-        return len(self.places)
-
-    def live(self) -> list[Record]:
-        return [place.record for place in self.places if place.fate is Fate.LIVE and place.record is not None]
-
-    @property
     def count(self) -> int:
-        return len(self.live())
+        return len(self.records)
 
     @property
     def bytes(self) -> int:
-        return sum(record.size for record in self.live())
+        return sum(record.size for record in self.records)
 
     @property
     def evict_floor(self) -> int:
@@ -93,8 +70,7 @@ class StreamModel:
 
     @property
     def earliest(self) -> int:
-        live = self.live()
-        return live[0].seq if live else self.head + 1
+        return self.records[0].seq if self.records else self.head + 1
 
     def marks(self, synced: int) -> Watermarks:
         return Watermarks(head=self.head, synced=synced, evict_floor=self.evict_floor, earliest=self.earliest)
@@ -103,7 +79,8 @@ class StreamModel:
         """A second one that goes its own way; records are immutable and shared."""
         return StreamModel(
             settings=self.settings,
-            places=[Place(place.record, place.fate) for place in self.places],
+            records=list(self.records),
+            head=self.head,
             floors=dict(self.floors),
             ranges=list(self.ranges),
             keys={key: Key(known.written, known.used_ns, known.expired_once) for key, known in self.keys.items()},
@@ -125,7 +102,8 @@ class StreamModel:
         self.last_ts = max(self.last_ts, now_ns)
         first = self.head + 1
         for draft in drafts:
-            self.places.append(Place(_place(draft, self.head + 1, self.last_ts), Fate.LIVE))
+            self.head += 1
+            self.records.append(_place(draft, self.head, self.last_ts))
         written = Written(first, self.head, self.head, self.last_ts)
         if key is not None:
             self.keys[key] = Key(written, now_ns)
@@ -162,23 +140,21 @@ class StreamModel:
         for known in self.keys.values():
             window_ns = self.settings.dedupe_window_ms * NS_PER_MS
             known.expired_once = known.expired_once or now_ns - known.used_ns > window_ns
-        for record in self.live():
-            if not self.settings.ttl_ms or now_ns - record.ts <= self.settings.ttl_ms * NS_PER_MS:
-                break
-            self._lose(record.seq, Loss.TTL)
+        while self.settings.ttl_ms and self.records and self._is_too_old(self.records[0], now_ns):
+            self._lose_oldest(Loss.TTL)
         self._replace()
-        if self.settings.discard is Discard.OLD:
-            while self._is_over_cap():
-                self._lose(self.earliest, Loss.CAP)
+        while self.settings.discard is Discard.OLD and self._is_over_cap():
+            self._lose_oldest(Loss.CAP)
+
+    def _is_too_old(self, record: Record, now_ns: int) -> bool:
+        return now_ns - record.ts > self.settings.ttl_ms * NS_PER_MS
 
     def _is_over_cap(self) -> bool:
         cap_records, cap_bytes = self.settings.cap_records, self.settings.cap_bytes
         return bool((cap_records and self.count > cap_records) or (cap_bytes and self.bytes > cap_bytes))
 
-    def _lose(self, seq: int, loss: Loss) -> None:
-        """Lose the first live record."""
-        self.places[seq - 1].fate = Fate.LOST
-        self.floors[loss] = seq
+    def _lose_oldest(self, loss: Loss) -> None:
+        self.floors[loss] = self.records.pop(0).seq
         self._fold()
 
     def _replace(self) -> None:
@@ -186,29 +162,28 @@ class StreamModel:
         if not keep:
             return
         seen: dict[tuple[str, ...], int] = {}
-        for record in reversed(self.live()):
-            if record.subject is None:
-                continue
-            seen[record.subject] = seen.get(record.subject, 0) + 1
-            if seen[record.subject] > keep:
-                self.places[record.seq - 1].fate = Fate.REMOVED
+        kept = []
+        for record in reversed(self.records):
+            if record.subject is not None:
+                seen[record.subject] = seen.get(record.subject, 0) + 1
+            if record.subject is None or seen[record.subject] <= keep:
+                kept.append(record)
+        self.records = kept[::-1]
 
     def delete(self, selector: Selector, now_ns: int) -> int:
         self.retain(now_ns)
         if selector == Selector():
             raise BadInput("nothing selected")
-        chosen = [record for record in self.live() if _selects(selector, record)]
-        for record in chosen:
-            self.places[record.seq - 1].fate = Fate.REMOVED
-        return len(chosen)
+        before = self.count
+        self.records = [record for record in self.records if not _selects(selector, record)]
+        return before - self.count
 
     def crash(self, head: int) -> None:
         """The seqs after the last one, up to `head`, may have been given out, and are gone."""
         first = self.head + 1
         if head < first:
             return
-        for _ in range(first, head + 1):
-            self.places.append(Place(None, Fate.LOST))
+        self.head = head
         if self.ranges and self.ranges[-1].last == first - 1:
             first = self.ranges.pop().first
         self.ranges.append(Gap(first, head, Loss.CRASH))
@@ -216,11 +191,8 @@ class StreamModel:
 
     def forget(self, head: int) -> None:
         """A stream that lived in memory only has lost everything up to `head`."""
-        while self.head < head:
-            self.places.append(Place(None, Fate.LOST))
-        for place in self.places:
-            if place.fate is Fate.LIVE:
-                place.fate = Fate.LOST
+        self.head = head
+        self.records = []
         if head:
             self.floors[Loss.CRASH] = head
         self._fold()
@@ -244,18 +216,21 @@ class StreamModel:
             gaps.append(Gap(seq + 1, self.evict_floor - 1, self._front_loss(seq + 1)))
             seq = self.evict_floor - 1
         gaps += [Gap(max(gap.first, seq + 1), gap.last, gap.loss) for gap in self.ranges if gap.last > seq]
-        return Story(gaps, [record for record in self.live() if record.seq > seq])
+        return Story(gaps, [record for record in self.records if record.seq > seq])
 
     def _front_loss(self, first: int) -> Loss:
-        reasons = [loss for loss, floor in self.floors.items() if floor >= first]
-        return reasons[0] if len(reasons) == 1 else Loss.MIXED
+        """Why the front from `first` on is gone: every reason whose floor reaches that far counts, bounds first."""
+        reasons = {loss for loss, floor in self.floors.items() if floor >= first}
+        if {Loss.CAP, Loss.TTL} <= reasons:
+            return Loss.MIXED
+        return next(loss for loss in (Loss.CAP, Loss.TTL, Loss.SOURCE, Loss.CRASH) if loss in reasons)
 
     def is_seq_at(self, seq: int, ts: int) -> bool:
         """Whether reading from `seq` on gives exactly the live records stored at or after `ts`. Seqs without a live
         record make several answers right."""
         if not 1 <= seq <= self.head + 1:
             return False
-        return all((record.ts >= ts) == (record.seq >= seq) for record in self.live())
+        return all((record.ts >= ts) == (record.seq >= seq) for record in self.records)
 
 
 def _place(draft: Draft, seq: int, ts: int) -> Record:

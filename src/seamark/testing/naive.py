@@ -107,7 +107,7 @@ class NaiveLog:
             return
         if append.stream and not receipt.deduped:
             stream = self._streams[append.stream]
-            records = [r for r in stream.model.live() if receipt.first <= r.seq <= receipt.last]
+            records = [r for r in stream.model.records if receipt.first <= r.seq <= receipt.last]
             marks = stream.model.marks(synced=stream.model.head)
             shown = None if self._laggy else records
             news = News(stream.name, stream.instance, marks, records=shown, synced=True)
@@ -277,7 +277,7 @@ class NaiveLog:
 
     async def seq_at(self, name: str, ts: int) -> int:
         model = self._find(name).model
-        return next((record.seq for record in model.live() if record.ts >= ts), model.head + 1)
+        return next((record.seq for record in model.records if record.ts >= ts), model.head + 1)
 
     async def delete(self, name: str, selector: Selector) -> Deleted:
         stream = self._find(name)

@@ -44,8 +44,13 @@ class LogRig(abc.ABC):
         await self.close()
         return await self.open()
 
+    def freeze(self) -> None:
+        """Take what the engine would leave behind if it were killed at this moment, for `crash` to open. Runs between
+        two turns of the event loop, so whatever is queued in memory is lost."""
+        raise NotImplementedError("this engine declares survives_crash = False")
+
     async def crash(self) -> Log:
-        """Stop the engine as if its process had been killed at this moment, and open what it left."""
+        """Stop the engine as if its process had been killed when `freeze` was called (or now), and open what it left."""
         raise NotImplementedError("this engine declares survives_crash = False")
 
     @abc.abstractmethod
