@@ -76,19 +76,19 @@ def measure(scenario: Scenario, *, quick: bool, where: Path) -> list[Row]:
             "--out",
             str(rows),
         ]
-        child = subprocess.Popen(
+        with subprocess.Popen(
             [*command, *(["--quick"] if quick else [])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-        )
-        try:
-            said, _ = child.communicate(timeout=scenario.seconds_max)
-        except subprocess.TimeoutExpired:
-            raise ScenarioFailed(f"not done after {scenario.seconds_max} s") from None
-        finally:
-            _end_session(child)
+        ) as child:
+            try:
+                said, _ = child.communicate(timeout=scenario.seconds_max)
+            except subprocess.TimeoutExpired:
+                raise ScenarioFailed(f"not done after {scenario.seconds_max} s") from None
+            finally:
+                _end_session(child)
         if child.returncode != 0 or not rows.exists():
             raise ScenarioFailed(said.decode(errors="replace").strip()[-STDERR_CHARACTERS_SHOWN:])
         return msgspec.json.decode(rows.read_bytes(), type=list[Row])

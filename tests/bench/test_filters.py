@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from seamark.bench import filters
+from seamark.bench.bench import Bench
+
+
+def test_figures_become_rows_beside_the_naive_loop(bench: Bench) -> None:
+    rows = filters.run(bench)
+    matched = [row for row in rows if row.parameters["figure"] == "match"]
+    assert [row.parameters["filters"] for row in matched] == list(filters.COUNTS_QUICK)
+    assert all(row.ratio is not None and row.reference_name == filters.REFERENCE for row in matched)
+    assert any(row.target is not None and row.parameters["figure"] == "cost" for row in rows)

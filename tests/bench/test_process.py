@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from seamark.bench import process
+from seamark.bench.bench import Bench
+from seamark.bench.process import Process, StartFailed
+
+
+def test_usage_of_a_process_is_read() -> None:
+    before, memory = process.cpu_seconds(os.getpid()), process.memory(os.getpid())
+    assert before is not None
+    assert memory is not None
+    assert 0 < memory.private <= memory.total
+    end = time.perf_counter() + 0.05
+    while time.perf_counter() < end:
+        pass
+    after = process.cpu_seconds(os.getpid())
+    assert after is not None
+    assert after > before
+
+
+def test_usage_of_a_process_that_is_gone_is_unknown(bare: Process) -> None:
+    assert bare.cpu_seconds() is not None
+    bare.kill()
+    assert bare.cpu_seconds() is None
+    assert bare.memory() is None
+
+
+def test_a_server_that_does_not_start_says_why(bench: Bench) -> None:
+    server = Process(["seamark.bench.no_such_server"], bench=bench, label="missing")
+    with pytest.raises(StartFailed, match="no_such_server"):
+        server.ready()
+    server.stop()
+
+
+def test_stop_ends_the_process_and_may_be_repeated(bench: Bench) -> None:
+    with process.bare(bench) as server:
+        pid = server.pid
+    server.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

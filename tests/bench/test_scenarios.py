@@ -1,0 +1,81 @@
+"""Every scenario end to end at its quick size, against the real server: figures may be anything, results may not."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from seamark.bench import (
+    append_http,
+    append_local,
+    fanout,
+    idle,
+    read_http,
+    read_local,
+    recovery,
+    resume,
+    stalled,
+)
+from seamark.bench.bench import Bench
+from seamark.bench.row import Row
+
+pytestmark = [pytest.mark.bench, pytest.mark.slow]
+
+
+def sound(rows: list[Row]) -> None:
+    """Each figure is a positive number beside a positive reference."""
+    assert rows
+    for row in rows:
+        assert row.value is not None, row
+        assert math.isfinite(row.value)
+        assert row.reference_name
+        assert row.reference is not None
+
+
+def test_append_in_process(bench: Bench) -> None:
+    rows = append_local.run(bench)
+    sound(rows)
+    assert {row.parameters["class"] for row in rows} == {"fsync", "disk"}
+
+
+def test_append_over_http(bench: Bench) -> None:
+    rows = append_http.run(bench)
+    sound(rows)
+    assert {row.unit for row in rows} == {"records/s", "records per server CPU-second", "p50 ms", "p99 ms"}
+
+
+def test_read_in_process(bench: Bench) -> None:
+    sound(read_local.run(bench))
+
+
+def test_read_over_http(bench: Bench) -> None:
+    sound(read_http.run(bench))
+
+
+def test_fan_out(bench: Bench) -> None:
+    rows = fanout.run(bench)
+    sound(rows)
+    assert {row.parameters["mode"] for row in rows} == set(fanout.MODES)
+    assert all("lost 0, out of order 0" in row.notes for row in rows if row.notes)
+
+
+def test_resume(bench: Bench) -> None:
+    rows = resume.run(bench)
+    sound(rows)
+    assert "found 0 missing" in rows[0].notes
+
+
+def test_idle_watchers(bench: Bench) -> None:
+    (row,) = idle.run(bench)
+    assert row.value is not None
+
+
+def test_stalled_readers(bench: Bench) -> None:
+    rows = stalled.run(bench)
+    assert rows[0].value is not None
+    assert rows[1].notes.endswith(": 0")
+
+
+def test_recovery(bench: Bench) -> None:
+    sound(recovery.run(bench))
