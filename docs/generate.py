@@ -1,4 +1,4 @@
-"""Make docs/reference/ from the tables in the source: `make docs`. A test fails when a page is stale.
+"""Make docs/reference/ and the index of decisions from their sources: `make docs`. A test fails when a page is stale.
 
 python docs/generate.py           write the pages
 python docs/generate.py --check   only say which are stale; ends with 1 if any is
@@ -22,7 +22,7 @@ from seamark.raw.docs import OPERATIONS
 from seamark.telemetry.events import EVENTS
 from seamark.telemetry.metrics import METRICS
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
+DOCS = Path(__file__).resolve().parent
 MADE = "<!-- Made by docs/generate.py from {table}. Change the table, then run `make docs`. -->"
 
 
@@ -34,6 +34,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def page(title: str, source: str, *parts: str) -> str:
+    """A whole page. It says where it comes from, so that nobody edits it by hand."""
     return "\n\n".join([f"# {title}", MADE.format(table=f"`{source}`"), *parts]) + "\n"
 
 
@@ -177,37 +178,49 @@ def cli() -> str:
     )
 
 
+def decisions() -> str:
+    files = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+    titles = [(file.name, file.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")) for file in files]
+    return page(
+        "Decisions",
+        "docs/decisions/",
+        "Choices that cost a debate, each with what spoke for and against it.",
+        "\n".join(f"- [{title}](decisions/{name})" for name, title in titles),
+    )
+
+
 def pages() -> dict[str, str]:
-    """Every generated page by its file name."""
+    """Every generated page by its path in docs/."""
     return {
-        "settings.md": settings(),
-        "metrics.md": metrics(),
-        "log-events.md": log_events(),
-        "errors.md": error_codes(),
-        "limits.md": bounds(),
-        "routes.md": routes(),
-        "cli.md": cli(),
+        "decisions.md": decisions(),
+        "reference/settings.md": settings(),
+        "reference/metrics.md": metrics(),
+        "reference/log-events.md": log_events(),
+        "reference/errors.md": error_codes(),
+        "reference/limits.md": bounds(),
+        "reference/routes.md": routes(),
+        "reference/cli.md": cli(),
     }
 
 
 def stale() -> list[str]:
-    """Names of the pages that do not say what the tables say."""
-    files = {name: REFERENCE / name for name in pages()}
+    """The pages that do not say what their sources say."""
     return [
         name
         for name, text in pages().items()
-        if not files[name].exists() or files[name].read_text(encoding="utf-8") != text
+        if not (DOCS / name).exists() or (DOCS / name).read_text(encoding="utf-8") != text
     ]
 
 
 def main() -> int:
     if "--check" in sys.argv[1:]:
-        for name in stale():
-            sys.stderr.write(f"stale: docs/reference/{name}\n")
-        return 1 if stale() else 0
-    REFERENCE.mkdir(exist_ok=True)
+        names = stale()
+        for name in names:
+            sys.stderr.write(f"stale: docs/{name}\n")
+        return 1 if names else 0
+    (DOCS / "reference").mkdir(exist_ok=True)
     for name, text in pages().items():
-        (REFERENCE / name).write_text(text, encoding="utf-8")
+        (DOCS / name).write_text(text, encoding="utf-8")
     return 0
 
 
