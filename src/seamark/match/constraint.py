@@ -122,6 +122,8 @@ def parse_constraint(
 
 
 def _read_int(token: str) -> int | None:
+    if len(token) < INT_DIGITS_MAX and token.isascii() and token.isdigit():
+        return int(token)  # nearly always
     # Zeros are stripped before int(), which refuses very long digit strings.
     found = _INT.fullmatch(token)
     if found is None or not token[-1:].isdigit():

@@ -14,7 +14,7 @@ from seamark.match.constraint import INT_MAX, INT_MIN, Kind
 from seamark.match.entry import Entry
 from seamark.match.filter import Area
 from seamark.match.plan import Slot, Tuning
-from seamark.match.shape import HEAVY_VERTICES, Bools, Floats, Shape
+from seamark.match.shape import Bools, Floats, Shape
 from seamark.match.spatial import Point, Polygon
 from seamark.match.view import View
 
@@ -81,7 +81,7 @@ class Group(Generic[T]):
     def collect(self, view: View, out: list[T]) -> None:
         """Append the tokens of all filters here that the record passes."""
         mask: Bools | None = None
-        for (position, kind), low, high in zip(self._slots, self._lows, self._highs, strict=True):
+        for position, kind, low, high in self._scans:
             value = view.value(position, kind)
             if value is None:
                 return
@@ -161,23 +161,14 @@ class Group(Generic[T]):
     def _meets(self, shape: Shape, rows: Rows) -> Bools:
         if self._area is Point:
             return shape.contains_each(self._box[0][rows], self._box[1][rows])
-        shapes = self._shapes[rows]
-        if self._heavy_count:
-            # The side with the most vertices is the one whose prepared form pays.
-            heavy = self._vertices[rows] > max(HEAVY_VERTICES, shape.vertices)
-            meets = np.zeros(len(rows), dtype=np.bool_)
-            meets[heavy] = shapely.intersects(shapes[heavy], shape.reach)
-            meets[~heavy] = shapely.intersects(shape.reach, shapes[~heavy])
-            return meets
-        result: Bools = shapely.intersects(shape.reach, shapes)
-        return result
+        return shape.intersects_each(self._shapes[rows], self._vertices[rows])
 
     def _plant(self) -> None:
         """Make a tree of all rows there are; rows added later are scanned until they are a quarter."""
         shapes: Any = self._shapes[: self._size]
         if self._area is Point:
             lats, lons = self._box[0][: self._size], self._box[1][: self._size]
-            shapes = np.where(np.isnan(lats), None, shapely.points(lons, lats))
+            shapes = np.where(np.isnan(lats), None, shapely.points(lats, lons))
         self._tree = shapely.STRtree(shapes)
         self._treed = self._size
 
@@ -195,9 +186,10 @@ class Group(Generic[T]):
         for column, bound in zip(self._box, area.bounds, strict=True):
             column[row] = bound
         if isinstance(area, Polygon):
-            self._shapes[row] = area.shape.reach
-            self._vertices[row] = area.shape.vertices
-            self._heavy_count += area.shape.vertices > HEAVY_VERTICES
+            shape = area.shape
+            shape.prepare()
+            self._shapes[row] = shape.reach
+            self._vertices[row] = shape.vertices
 
     def _clear(self, capacity: int) -> None:
         self._size = 0
@@ -210,7 +202,6 @@ class Group(Generic[T]):
         self._box: list[Floats] = [np.empty(0) for _ in range(4 if self._area is not None else 0)]
         self._shapes: NDArray[Any] = np.empty(0, dtype=object)
         self._vertices: NDArray[np.int32] = np.empty(0, dtype=np.int32)
-        self._heavy_count = 0
         self._tree = None
         self._treed = 0
         self._grow(capacity)
@@ -222,6 +213,7 @@ class Group(Generic[T]):
             low, high = _nothing(kind)
             self._lows[index] = _wider(self._lows[index], capacity, low)
             self._highs[index] = _wider(self._highs[index], capacity, high)
+        self._scans = [(*slot, low, high) for slot, low, high in zip(self._slots, self._lows, self._highs, strict=True)]
         self._box = [_wider(column, capacity, math.nan) for column in self._box]
         if self._area is Polygon:
             self._shapes = _wider(self._shapes, capacity, None)

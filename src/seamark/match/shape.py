@@ -6,6 +6,8 @@ winding), its boundary is every segment of the ring, and no predicate ever raise
 
 from __future__ import annotations
 
+import struct
+import sys
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,60 +19,78 @@ Bools: TypeAlias = NDArray[np.bool_]
 Bounds: TypeAlias = tuple[float, float, float, float]
 """min_lat, min_lon, max_lat, max_lon"""
 
-HEAVY_VERTICES = 48  # from here on testing a prepared filter beats testing a prepared record
+PAIR_BYTES = 16
+HEAVY_VERTICES = 48  # from here on a record that is tested against a few filters is worth preparing
+
+# Byte order mark, polygon, one ring, count of points. Rings are native doubles, as are numpy's.
+_WKB_ORDER = int(sys.byteorder == "little")
+_WKB_POLYGON = struct.Struct("=BIII")
 
 
 class Shape:
-    """Built from a closed ring of (lat, lon) doubles. x is longitude and y is latitude.
+    """Built from a closed ring of (lat, lon) doubles and its bounds.
 
+    x is latitude and y is longitude: planar predicates do not mind, and the ring is well-known binary as it stands.
     `reach` is everything the polygon touches, for the inclusive `intersects`; `solid` is what it encloses, for the
     strict `contains`; `edge` is set only for rings that are not simple, where `solid` alone does not know every
     segment of the boundary.
     """
 
-    __slots__ = ("bounds", "edge", "reach", "solid", "vertices")
+    __slots__ = ("bounds", "edge", "heavy", "reach", "solid", "vertices")
 
-    def __init__(self, ring: bytes) -> None:
-        points = np.frombuffer(ring, dtype=np.float64).reshape(-1, 2)
-        polygon = shapely.polygons(points[:, ::-1])
-        low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
-        self.bounds: Bounds = (low[0], low[1], high[0], high[1])
-        self.vertices = len(points) - 1
+    def __init__(self, ring: bytes, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.vertices = len(ring) // PAIR_BYTES - 1
         self.edge: Any = None
-        if shapely.is_valid(polygon):
+        polygon = shapely.from_wkb(_WKB_POLYGON.pack(_WKB_ORDER, 3, 1, len(ring) // PAIR_BYTES) + ring)
+        if polygon.is_valid:
             self.solid: Any = polygon
             self.reach: Any = polygon
         else:
-            self._untangle(polygon, points)
+            self._untangle(polygon, np.frombuffer(ring).reshape(-1, 2))
+        self.heavy = self.vertices >= HEAVY_VERTICES
+        if self.heavy:
+            self.prepare()
+
+    def prepare(self) -> None:
+        """Pay now for many predicates later: filters do, and records of many vertices."""
         shapely.prepare(self.reach)
+        shapely.prepare(self.solid)
 
     def _untangle(self, polygon: Any, points: Floats) -> None:
         # The `structure` method winds around each ring in both directions, which makes non-zero winding for one ring.
         solid = shapely.make_valid(polygon, method="structure", keep_collapsed=False)
         collapsed = bool((points == points[0]).all())
-        edge = shapely.points(points[0, ::-1]) if collapsed else shapely.linestrings(points[:, ::-1])
+        edge = shapely.points(points[0]) if collapsed else shapely.linestrings(points)
         self.solid, self.edge = solid, edge
         self.reach = shapely.union(solid, edge)
-        shapely.prepare(solid)
-        shapely.prepare(edge)
-
-    @property
-    def heavy(self) -> bool:
-        return self.vertices >= HEAVY_VERTICES
 
     def intersects(self, other: Shape) -> bool:
         """Boundary included: one shared vertex is enough."""
         return bool(shapely.intersects(self.reach, other.reach))
 
+    def intersects_each(self, others: NDArray[Any], vertices: NDArray[np.int32]) -> Bools:
+        """`intersects` for the reaches of many prepared shapes and their counts of vertices."""
+        if not self.heavy:
+            result: Bools = shapely.intersects(others, self.reach)
+            return result
+        # The prepared form of the side with more vertices pays most.
+        lighter = vertices < self.vertices
+        meets = np.empty(len(others), dtype=np.bool_)
+        meets[lighter] = shapely.intersects(self.reach, others[lighter])
+        meets[~lighter] = shapely.intersects(others[~lighter], self.reach)
+        return meets
+
     def contains(self, lat: float, lon: float) -> bool:
         """Strictly inside: a point on an edge or a vertex is not."""
-        if not shapely.contains_xy(self.solid, lon, lat):
+        if not shapely.contains_xy(self.solid, lat, lon):
             return False
-        return self.edge is None or not shapely.intersects_xy(self.edge, lon, lat)
+        return self.edge is None or not shapely.intersects_xy(self.edge, lat, lon)
 
     def contains_each(self, lats: Floats, lons: Floats) -> Bools:
         """`contains` for many points."""
-        inside: Bools = shapely.contains_xy(self.solid, lons, lats)
+        shapely.prepare(self.solid)
+        inside: Bools = shapely.contains_xy(self.solid, lats, lons)
         if self.edge is not None:
-            inside &= ~shapely.intersects_xy(self.edge, lons, lats)
+            inside &= ~shapely.intersects_xy(self.edge, lats, lons)
         return inside

@@ -23,12 +23,10 @@ class Polygon:
 
     __slots__ = ("_hash", "_shape", "bounds", "ring", "text")
 
-    def __init__(self, text: str, ring: bytes) -> None:
-        points = array("d", ring)
-        lats, lons = points[0::2], points[1::2]
+    def __init__(self, text: str, ring: bytes, bounds: Bounds) -> None:
         self.text = text
         self.ring = ring
-        self.bounds: Bounds = (min(lats), min(lons), max(lats), max(lons))
+        self.bounds = bounds
         self._hash = hash(ring)
         self._shape: Shape | None = None
 
@@ -36,7 +34,7 @@ class Polygon:
     def shape(self) -> Shape:
         """Built on first use."""
         if self._shape is None:
-            self._shape = Shape(self.ring)
+            self._shape = Shape(self.ring, self.bounds)
         return self._shape
 
     def __eq__(self, other: object) -> bool:
@@ -75,7 +73,7 @@ class Point:
 
 def parse_polygon(text: str, *, name: str = "polygon") -> Polygon:
     """Raises BadFilter, which says exactly what is wrong with the text."""
-    return Polygon(text, _parse_ring(text, name))
+    return Polygon(text, *_parse_ring(text, name))
 
 
 def parse_point(text: str, *, name: str = "point") -> Point:
@@ -85,13 +83,15 @@ def parse_point(text: str, *, name: str = "point") -> Point:
     numbers = _numbers(inner, name, "point")
     if len(numbers) != 2:
         raise _bad(name, "point", f"it needs exactly two numbers, got {len(numbers)}")
-    _check_range(numbers, name, "point")
+    _bounds(numbers, name, "point")
     return Point(text, numbers[0] + 0.0, numbers[1] + 0.0)
 
 
 def geometry_of(text: str, *, name: str = "polygon") -> Geometry:
     """What a record carries for a polygon: the producer's own text, and its bounds."""
-    return Geometry(text, *parse_polygon(text, name=name).bounds)
+    polygon = parse_polygon(text, name=name)
+    POLYGONS.keep(text, polygon)
+    return Geometry(text, *polygon.bounds)
 
 
 def geometry_of_value(value: object) -> Geometry | None:
@@ -106,50 +106,52 @@ def geometry_of_value(value: object) -> Geometry | None:
         return None
 
 
-class Shapes:
-    """The shapes of the geometries seen last, bounded by the bytes of their texts; oldest out first."""
+class Polygons:
+    """The polygons of the geometries seen last, bounded by the bytes of their texts; oldest out first."""
 
-    __slots__ = ("_bytes", "_bytes_max", "_lock", "_shapes")
+    __slots__ = ("_bytes", "_bytes_max", "_lock", "_polygons")
 
     def __init__(self, *, bytes_max: int = limits.MATCH_SHAPE_CACHE_BYTES) -> None:
-        self._shapes: dict[str, Shape | None] = {}
+        self._polygons: dict[str, Polygon | None] = {}
         self._bytes = 0
         self._bytes_max = bytes_max
         self._lock = Lock()  # history may be read in a thread; hits take no lock
 
     def __len__(self) -> int:
-        return len(self._shapes)
+        return len(self._polygons)
 
-    def find(self, text: str) -> Shape | None:
-        """The shape of a stored polygon text, None when it is not a polygon."""
+    def find(self, text: str) -> Polygon | None:
+        """The polygon of a stored text, None when it is none."""
         try:
-            return self._shapes[text]
+            return self._polygons[text]
         except KeyError:
             pass
         try:
-            shape = Shape(_parse_ring(text, "polygon"))
+            polygon = parse_polygon(text)
         except BadFilter:
-            shape = None
+            polygon = None
+        self.keep(text, polygon)
+        return polygon
+
+    def keep(self, text: str, polygon: Polygon | None) -> None:
+        """Remember what a text means: whoever checks a record before it is stored saves the matching from parsing it
+        again."""
         with self._lock:
-            self._keep(text, shape)
-        return shape
-
-    def _keep(self, text: str, shape: Shape | None) -> None:
-        # Another thread may have been here first.
-        if text in self._shapes or len(text) > self._bytes_max:
-            return
-        self._bytes += len(text)
-        while self._bytes > self._bytes_max:
-            oldest = next(iter(self._shapes))
-            del self._shapes[oldest]
-            self._bytes -= len(oldest)
-        self._shapes[text] = shape
+            # Another thread may have been here first.
+            if text in self._polygons or len(text) > self._bytes_max:
+                return
+            self._bytes += len(text)
+            while self._bytes > self._bytes_max:
+                oldest = next(iter(self._polygons))
+                del self._polygons[oldest]
+                self._bytes -= len(oldest)
+            self._polygons[text] = polygon
 
 
-SHAPES = Shapes()
+POLYGONS = Polygons()
 
 
-def _parse_ring(text: str, name: str) -> bytes:
+def _parse_ring(text: str, name: str) -> tuple[bytes, Bounds]:
     inner = _unwrap(text, name)
     numbers = _numbers(inner, name, "polygon")
     if len(numbers) % 2:
@@ -157,13 +159,14 @@ def _parse_ring(text: str, name: str) -> bytes:
     pairs = len(numbers) // 2
     if pairs > limits.POLYGON_VERTICES_MAX:
         raise _bad(name, "polygon", f"it has more than {limits.POLYGON_VERTICES_MAX} vertices")
-    _check_range(numbers, name, "polygon")
+    bounds = _bounds(numbers, name, "polygon")
     if pairs < PAIRS_MIN:
         raise _bad(name, "polygon", f"it needs at least {PAIRS_MIN} coordinate pairs, got {pairs}")
     if numbers[:2] != numbers[-2:]:
         raise _bad(name, "polygon", "it is not closed: the first and the last pair must be equal")
-    # Adding zero turns -0.0 into 0.0, so that equal rings have equal bytes.
-    return array("d", [number + 0.0 for number in numbers]).tobytes()
+    if 0.0 in numbers:
+        numbers = [number + 0.0 for number in numbers]  # turns -0.0 into 0.0, so that equal rings have equal bytes
+    return array("d", numbers).tobytes(), bounds
 
 
 def _unwrap(text: str, name: str) -> str:
@@ -186,20 +189,22 @@ def _unwrap(text: str, name: str) -> str:
 
 def _numbers(inner: str, name: str, noun: str) -> list[float]:
     if _NUMBERS.fullmatch(inner) is not None:
-        return [float(part) for part in inner.split(",")]
+        return list(map(float, inner.split(",")))
     for part in inner.split(","):
         if _ONE_NUMBER.fullmatch(part) is None:
             raise _bad(name, noun, f"{part.strip()[:40]!r} is not a number")
     raise AssertionError("one of the parts is not a number")
 
 
-def _check_range(numbers: list[float], name: str, noun: str) -> None:
+def _bounds(numbers: list[float], name: str, noun: str) -> Bounds:
     # An overflow to infinity fails here too.
     lats, lons = numbers[0::2], numbers[1::2]
-    if min(lats) < -90 or max(lats) > 90:
+    min_lat, min_lon, max_lat, max_lon = min(lats), min(lons), max(lats), max(lons)
+    if min_lat < -90 or max_lat > 90:
         raise _bad(name, noun, "a latitude is outside -90..90")
-    if min(lons) < -180 or max(lons) > 180:
+    if min_lon < -180 or max_lon > 180:
         raise _bad(name, noun, "a longitude is outside -180..180")
+    return min_lat, min_lon, max_lat, max_lon
 
 
 def _bad(name: str, noun: str, why: str) -> BadFilter:

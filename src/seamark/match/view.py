@@ -5,7 +5,7 @@ from __future__ import annotations
 from seamark.log.record import Record
 from seamark.match.constraint import Kind, Value, read_token
 from seamark.match.shape import Shape
-from seamark.match.spatial import SHAPES
+from seamark.match.spatial import POLYGONS
 
 
 class View:
@@ -41,5 +41,6 @@ class View:
             self._looked = True
             geometry = self.record.geometry
             if geometry is not None and geometry.text is not None:
-                self._shape = SHAPES.find(geometry.text)
+                polygon = POLYGONS.find(geometry.text)
+                self._shape = None if polygon is None else polygon.shape
         return self._shape
