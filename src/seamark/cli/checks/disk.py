@@ -14,8 +14,9 @@ from seamark.cli.checks.outcome import Outcome, fail, ok, warn
 from seamark.clock import Clock
 
 MOUNTS = Path("/proc/self/mountinfo")
-NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "beegfs",
+NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "beegfs",
                      "gpfs", "ocfs2", "gfs2", "webdav", "davfs", "fuse.sshfs", "fuse.s3fs", "fuse.glusterfs"})  # fmt: skip
+SHARED = frozenset({"9p", "virtiofs", "vboxsf", "fuse"})
 VOLATILE = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 FREE_BYTES_MIN = 64 * limits.MIB
 FREE_BYTES_COMFORT = 2 * limits.GIB
@@ -77,6 +78,8 @@ def judge_file_system(mount: Mount) -> Outcome:
         )
     if mount.kind in VOLATILE:
         return warn("file system", f"{found}: memory, so everything is lost when the machine stops", LOCAL)
+    if mount.kind in SHARED:
+        return warn("file system", f"{found}: shared by a host, which may keep neither locks nor syncs", LOCAL)
     if mount.kind == "overlay":
         return warn(
             "file system",
