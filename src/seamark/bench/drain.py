@@ -15,7 +15,7 @@ from array import array
 from pathlib import Path
 from typing import NamedTuple
 
-SWITCH = "SEAMARK_BENCH_CLIENT"  # "python" keeps the load client in Python
+SWITCH = "BENCH_CLIENT"  # "python" keeps the load client in Python
 COMPILE_SECONDS_MAX = 60
 EVENTS = 256
 TOTALS = 5

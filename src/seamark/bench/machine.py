@@ -16,7 +16,7 @@ from seamark.bench.sample import median
 SERVER_CORE = 0
 CLIENT_CORE = 1
 SYNC_PROBES = 64
-DIRECTORY_VARIABLE = "SEAMARK_BENCH_DIR"
+DIRECTORY_VARIABLE = "BENCH_DIR"
 
 
 def cores() -> list[int]:

@@ -56,6 +56,11 @@ def memory(pid: int) -> Memory | None:
     return Memory(sizes["VmRSS"], sizes["RssAnon"]) if len(sizes) == 2 else None
 
 
+def _environment() -> dict[str, str]:
+    """The settings of whoever runs the benchmark are not what is measured."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SEAMARK_")} | QUIET
+
+
 class Process:
     """Started in the constructor; `ready` waits until it takes requests. Always stopped by its own pid."""
 
@@ -68,7 +73,7 @@ class Process:
         command = [sys.executable, "-m", *arguments, "--port-file", str(self._port_file)]
         self.started = time.perf_counter()
         self._child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=self._stderr, stderr=self._stderr, env={**os.environ, **QUIET}
+            command, stdin=subprocess.DEVNULL, stdout=self._stderr, stderr=self._stderr, env=_environment(), cwd=home
         )
         self.pid = self._child.pid
         self.host, self.port = "127.0.0.1", 0
