@@ -35,3 +35,11 @@ def number(fields: dict[str, str], name: str, default: int, *, most: int = limit
     if not (text.isascii() and text.isdigit()) or len(text) > 19 or int(text) > most:
         raise BadRequest(f"{name} must be a whole number from 0 to {most}, not {text!r}", name=name)
     return int(text)
+
+
+def flag(fields: dict[str, str], name: str) -> bool:
+    """A yes or no; absent means no."""
+    text = fields.get(name, "false")
+    if text not in {"true", "false", "1", "0"}:
+        raise BadRequest(f"{name} must be true or false, not {text!r}", name=name)
+    return text in {"true", "1"}

@@ -1,0 +1,181 @@
+"""The raw surface's wire shapes: a log stream over HTTP with nothing on top of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from seamark import limits
+from seamark.clock import NS_PER_MS
+from seamark.errors import BadInput, RecordTooLarge
+from seamark.log.protocol import Page, Receipt, StreamState
+from seamark.log.record import Draft, Record
+from seamark.log.settings import Discard, Durability, StreamSettings
+from seamark.match.spatial import geometry_of
+
+PREFIX = "raw:"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,254}")
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=limits.SEQ_MAX)]
+_BREAKS = bytes.maketrans(b"\r\n", b"  ")
+
+
+class RawDraft(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """One record as a client sends it. `data` is any JSON, kept byte for byte."""
+
+    data: msgspec.Raw
+    tag: str | None = None
+    node: str | None = None
+    subject: tuple[str, ...] | None = None
+    polygon: str | None = None
+
+
+class AppendBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    records: list[RawDraft]
+    key: str | None = None
+
+
+class SettingsBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What a client may set on a raw stream; an omitted field goes back to its default."""
+
+    durability: Durability = Durability.FSYNC
+    cap_records: Count = 0
+    cap_bytes: Count = 0
+    ttl_ms: Count = 0
+    discard: Discard = Discard.OLD
+    latest_per_subject: Count = 0
+    dedupe_window_ms: Count = 120_000
+
+
+class DeleteBody(msgspec.Struct, forbid_unknown_fields=True):
+    before: Count | None = None
+    tag: str | None = None
+    tag_prefix: str | None = None
+    seqs: tuple[Count, ...] | None = None
+
+
+class _RecordOut(msgspec.Struct, omit_defaults=True, gc=False):
+    seq: int
+    ts_ms: int
+    data: msgspec.Raw
+    tag: str | None = None
+    node: str | None = None
+    subject: tuple[str, ...] | None = None
+    polygon: str | None = None
+
+
+ENCODER = msgspec.json.Encoder()
+
+
+def stream_of(name: str) -> str:
+    """The log's name for the raw stream `name`."""
+    if NAME.fullmatch(name) is None:
+        raise BadInput(
+            f"{name!r} is not a stream name: letters, digits and ._:- with a letter or digit first, at most 255"
+        )
+    return PREFIX + name
+
+
+def drafts_of(records: Sequence[RawDraft]) -> list[Draft]:
+    """What the log is asked to append."""
+    return [
+        Draft(
+            bytes(record.data),
+            record.node,
+            record.tag,
+            None,
+            record.subject,
+            None if record.polygon is None else geometry_of(record.polygon),
+        )
+        for record in records
+    ]
+
+
+def settings_of(body: SettingsBody) -> StreamSettings:
+    return StreamSettings(**msgspec.structs.asdict(body))
+
+
+def record_json(record: Record) -> bytes:
+    """One record, on one line whatever white space its data came with."""
+    payload = record.payload
+    if b"\n" in payload or b"\r" in payload:
+        # Inside JSON strings line ends are always escaped, so these are white space between tokens.
+        payload = payload.translate(_BREAKS)
+    geometry = record.geometry
+    return ENCODER.encode(
+        _RecordOut(
+            record.seq,
+            record.ts // NS_PER_MS,
+            msgspec.Raw(payload),
+            record.tag,
+            record.node,
+            record.subject,
+            None if geometry is None else geometry.text,
+        )
+    )
+
+
+def receipt_json(receipt: Receipt, name: str) -> bytes:
+    return ENCODER.encode(
+        {
+            "stream": name,
+            "instance": receipt.instance,
+            "first": receipt.first,
+            "last": receipt.last,
+            "head": receipt.head,
+            "ts_ms": receipt.ts // NS_PER_MS,
+            "created": receipt.created,
+            "deduped": receipt.deduped,
+            "write_ms": receipt.write_ms,
+            "sync_ms": receipt.sync_ms,
+        }
+    )
+
+
+def page_json(page: Page) -> bytes:
+    """A page of records from stored bytes, joined rather than rebuilt."""
+    gap = page.gap
+    head = ENCODER.encode(
+        {
+            "instance": page.cursor.instance,
+            "next": page.cursor.seq,
+            "caught_up": page.caught_up,
+            "head": page.marks.head,
+            "synced": page.marks.synced,
+            "earliest": page.marks.earliest,
+            "evict_floor": page.marks.evict_floor,
+            "gap": None if gap is None else {"first": gap.first, "last": gap.last, "loss": gap.loss},
+        }
+    )
+    return b'%b,"records":[%b]}' % (head[:-1], b",".join(map(record_json, page.records)))
+
+
+def state_dict(state: StreamState) -> dict[str, object]:
+    settings = msgspec.to_builtins(state.settings)
+    settings.pop("extra")
+    settings.pop("sparse")
+    return {
+        "stream": state.name.removeprefix(PREFIX),
+        "instance": state.instance,
+        "head": state.marks.head,
+        "synced": state.marks.synced,
+        "earliest": state.marks.earliest,
+        "evict_floor": state.marks.evict_floor,
+        "count": state.count,
+        "bytes": state.bytes,
+        "last_ts_ms": state.last_ts // NS_PER_MS,
+        "settings": settings,
+    }
+
+
+def check_count(body: AppendBody) -> None:
+    """Refuse what the log would refuse, before any work is done for it."""
+    count = len(body.records)
+    if count == 0:
+        raise BadInput("records is empty: an append needs at least one record")
+    if count > limits.RECORDS_PER_APPEND_MAX:
+        message = f"{count} records in one append; the most is {limits.RECORDS_PER_APPEND_MAX}"
+        raise RecordTooLarge(message, records=count, max=limits.RECORDS_PER_APPEND_MAX)
