@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.docs.markdown import clean_environment
 
 READY_SECONDS_MAX = 30.0

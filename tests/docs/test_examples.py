@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.docs.markdown import ROOT, Block, blocks, clean_environment, page_paths
 
 ADDRESS = "http://127.0.0.1:8000"  # what the pages say

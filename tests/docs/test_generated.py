@@ -7,13 +7,13 @@ import sys
 from types import ModuleType
 
 import pytest
-from tests.docs.markdown import ROOT
 
 from seamark import config, errors, limits
 from seamark.cli.exits import Exit
 from seamark.cli.main import VERBS
 from seamark.telemetry.events import EVENTS
 from seamark.telemetry.metrics import METRICS
+from tests.docs.markdown import ROOT
 
 
 @pytest.fixture(scope="module")

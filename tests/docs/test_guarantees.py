@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.docs.markdown import ROOT
 
 PAGE = ROOT / "docs" / "guarantees.md"
