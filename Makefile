@@ -36,7 +36,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy src tests
 
 bench: $(VENV)/.dev
-	$(BIN)/seamark bench $(ARGS)
+	$(BIN)/seamark bench --out bench/out $(ARGS)
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py

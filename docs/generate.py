@@ -6,6 +6,7 @@ python docs/generate.py --check   only say which are stale; ends with 1 if any i
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +19,12 @@ from seamark import config, errors, limits
 from seamark.cli.exits import Exit
 from seamark.cli.main import VERBS, seamark
 from seamark.cli.options import shown_default
+from seamark.clock import SystemClock
+from seamark.http.app import Assembly
 from seamark.raw.docs import OPERATIONS
 from seamark.telemetry.events import EVENTS
 from seamark.telemetry.metrics import METRICS
+from seamark.wire.exchange import Route
 
 DOCS = Path(__file__).resolve().parent
 MADE = "<!-- Made by docs/generate.py from {table}. Change the table, then run `make docs`. -->"
@@ -118,8 +122,19 @@ def bounds() -> str:
     )
 
 
+async def route_rows() -> list[Route]:
+    """The route table of a server with default settings, as the wiring makes it."""
+    assembly = Assembly(config.load({"engine": "memory"}, directory=DOCS), clock=SystemClock())
+    rows = list(assembly.front.table.routes)
+    await assembly.close()
+    return rows
+
+
 def routes() -> str:
-    parts = []
+    table_rows = [
+        [code(f"{row.method} {row.path}"), row.action or "none", row.summary] for row in asyncio.run(route_rows())
+    ]
+    parts = [table(["route", "scope", "what it does"], table_rows), "The raw surface in detail:"]
     for (method, path), (summary, operation) in OPERATIONS.items():
         parts += [f"## `{method} {path}`", f"{summary}."]
         parameters = operation.get("parameters", [])
@@ -133,10 +148,8 @@ def routes() -> str:
             parts.append(f"Answer `{status}`: {response['description']}." + (f"\n\n{shown}" if shown else ""))
     return page(
         "Routes",
-        "src/seamark/raw/docs.py",
-        "The raw surface: a log stream over HTTP with nothing on top of it. The running server describes all of its "
-        "routes at `/openapi.json`. Besides these there are `GET /health` (the process lives), `GET /ready` (it takes "
-        "work now) and `GET /metrics`.",
+        "src/seamark/http/app.py",
+        "All routes, and the scope that an API key needs for each. The running server describes them at `/openapi.json`.",
         *parts,
     )
 

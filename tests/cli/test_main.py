@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,15 +12,7 @@ from seamark import __version__
 from seamark.cli import main as cli
 from seamark.cli.exits import Exit
 from seamark.errors import Corrupt, WriteFailed
-
-CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("SEAMARK_")}
-
-
-def run(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "seamark", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=CLEAN | environ, timeout=60, check=False
-    )
+from tests.cli.process import CLEAN, run
 
 
 def test_version_and_help_need_no_server_libraries(tmp_path: Path) -> None:
@@ -67,29 +57,6 @@ def test_serve_refuses_a_public_address_without_keys(tmp_path: Path) -> None:
     done = run("serve", "--host", "0.0.0.0", "--port", "0", cwd=tmp_path)
     assert done.returncode == Exit.USAGE
     assert "SEAMARK_API_KEYS" in done.stderr
-
-
-def test_config_says_where_every_value_came_from(tmp_path: Path) -> None:
-    (tmp_path / "seamark.toml").write_text("heartbeat_seconds = 5\n")
-    done = run("config", "--port", "9", cwd=tmp_path, SEAMARK_API_KEYS="hunter2", EXD_PUBLIC_URL="http://x.example")
-    assert done.returncode == Exit.OK
-    rows = {row["name"]: row for row in map(json.loads, done.stdout.splitlines())}
-    assert rows["port"] == {"name": "port", "value": 9, "source": "flag", "where": "--port"}
-    assert rows["heartbeat_seconds"] == {
-        "name": "heartbeat_seconds",
-        "value": 5.0,
-        "source": "file",
-        "where": "seamark.toml",
-    }
-    assert rows["public_url"]["where"] == "EXD_PUBLIC_URL"
-    assert rows["host"]["source"] == "default"
-    assert rows["api_keys"]["value"] == "********"
-    assert "hunter2" not in done.stdout + done.stderr
-
-
-def test_config_as_a_table_shows_brackets_as_they_are(tmp_path: Path) -> None:
-    done = run("config", "--table", "--data", "[bold]x[/bold]", cwd=tmp_path)
-    assert "[bold]x[/bold]" in done.stdout
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:

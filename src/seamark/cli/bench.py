@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import click
@@ -14,5 +13,6 @@ import click
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Write the results as JSON files there.")
 def bench(scenarios: tuple[str, ...], quick: bool, out: Path | None) -> int:
     """Run SCENARIOS (all of them when none is named), each beside a reference measured in the same run."""
-    runner = importlib.import_module("seamark.bench.run")
-    return int(runner.run(list(scenarios), quick=quick, out=out))
+    from seamark.bench.run import run  # late: the server's libraries come with it
+
+    return run(scenarios, quick=quick, out=out)

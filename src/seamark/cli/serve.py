@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 import click
@@ -21,9 +20,9 @@ def serve(config_file: str | None, **flags: str | bool | None) -> int:
     config.check_serving(settings)
     style = ("text" if sys.stderr.isatty() else "json") if settings.log_style == "auto" else settings.log_style
     logs.configure(level=settings.log_level, style=style)
-    app = importlib.import_module("seamark.http.app")
-    code = app.serve(settings, on_ready=lambda base_url: _welcome(settings, base_url))
-    return code if isinstance(code, int) else 0
+    from seamark.http import app  # late, so that a bad setting is told before everything is loaded
+
+    return app.serve(settings, on_ready=lambda base_url: _welcome(settings, base_url))
 
 
 def _welcome(settings: config.Settings, base_url: str) -> None:
