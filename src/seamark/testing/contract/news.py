@@ -14,7 +14,16 @@ from seamark.log.protocol import Append, Log, News, Selector
 from seamark.log.record import Draft, Record
 from seamark.log.settings import StreamSettings
 from seamark.log.watermarks import Cursor
-from seamark.testing.contract.base import DISK, EVERY_CLASS, FSYNC, ContractBase, eventually, settled, write
+from seamark.testing.contract.base import (
+    DISK,
+    EVERY_CLASS,
+    FSYNC,
+    PATIENCE_SECONDS,
+    ContractBase,
+    eventually,
+    settled,
+    write,
+)
 
 
 @dataclass(slots=True)
@@ -64,7 +73,7 @@ class Follower:
         try:
             await self._catch_up()
             while self.cursor.seq < last:
-                await asyncio.wait_for(self.ring.wait(), 20)
+                await asyncio.wait_for(self.ring.wait(), PATIENCE_SECONDS)
                 self.ring.clear()
                 arrived, self.arrived = self.arrived, []
                 for news in arrived:
@@ -237,7 +246,11 @@ class NewsContract(ContractBase):
                     followers.append(Follower(log, stream, synced))
                     following.append(asyncio.ensure_future(followers[-1].follow(last)))
             await asyncio.sleep(0.001)
-        await asyncio.gather(*writing, *following)
+        try:
+            await asyncio.gather(*writing, *following)
+        finally:
+            for task in (*writing, *following):
+                task.cancel()
         stored = {stream: (await log.read(stream, Cursor(), records_max=1_000)).records for stream in ("fsync", "disk")}
         assert [len(records) for records in stored.values()] == [last, last]
         assert all(follower.seen == stored[follower.stream] for follower in followers)

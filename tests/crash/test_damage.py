@@ -1,0 +1,195 @@
+"""A disk that forgets: whatever byte changes and wherever the file ends, a reader gets the right bytes or an error, and
+`verify` says what is wrong. Every run prints its seed; SEAMARK_CRASH_SEED repeats one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seamark.clock import SystemClock
+from seamark.errors import Corrupt
+from seamark.log.engines.embedded import open_embedded
+from seamark.log.protocol import Append, Log, Put, Selector, TagMatch
+from seamark.log.record import Draft, Record
+from seamark.log.settings import Durability, StreamSettings
+from seamark.log.verify import verify
+from seamark.log.watermarks import Cursor
+from seamark.telemetry.metrics import Metrics
+from seamark.testing.autopsy import Morgue
+from seamark.testing.faults import cut_file, flip_random_byte
+from seamark.testing.reading import read_all
+
+pytestmark = pytest.mark.crash
+
+FLIPS = int(os.environ.get("SEAMARK_CRASH_FLIPS", "150"))
+CUTS = int(os.environ.get("SEAMARK_CRASH_CUTS", "40"))
+DATA = "data.mdb"
+Truth = dict[str, dict[int, Record]]
+
+
+@pytest.fixture(scope="module")
+def source() -> random.Random:
+    seed = int(os.environ.get("SEAMARK_CRASH_SEED", random.SystemRandom().randrange(2**31)))
+    print(f"SEAMARK_CRASH_SEED={seed}")  # noqa: T201  (shown with a failure: it repeats the run)
+    return random.Random(seed)
+
+
+async def fill(log: Log) -> None:
+    """A little of everything that a store can hold."""
+    filler = random.Random(1)
+    for n in range(60):
+        batch = [Draft(filler.randbytes(filler.randrange(200)), tag=f"t{i % 3}", meta=b"{}") for i in range(n % 9 + 1)]
+        await log.append(Append(stream="plain", drafts=batch, create=StreamSettings(), key=f"k{n}"))
+        await log.append(Append(stream="capped", drafts=batch, create=StreamSettings(cap_records=40)))
+        latest = [Draft(b"%d" % n, subject=(f"s{n % 11}",))]
+        await log.append(Append(stream="latest", drafts=latest, create=StreamSettings(latest_per_subject=2)))
+        disk = StreamSettings(durability=Durability.DISK, sparse=True)
+        await log.append(Append(stream="disk", drafts=batch[:2], create=disk, puts=[Put("p", b"%d" % n, b"v" * n)]))
+    big = [Draft(filler.randbytes(30_000)) for _ in range(12)]
+    await log.append(Append(stream="big", drafts=big, create=StreamSettings()))
+    await log.delete("plain", Selector(tag=TagMatch("t1")))
+    await log.append(Append(stream="gone", drafts=big[:3], create=StreamSettings()))
+    await log.drop("gone")
+
+
+async def truth_of(log: Log) -> Truth:
+    return {s.name: {r.seq: r for r in (await read_all(log, s.name)).records} for s in await log.streams()}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
+    """An undamaged, closed store, and what is in it."""
+    path = tmp_path_factory.mktemp("whole") / "store"
+
+    async def make() -> Truth:
+        log = open_embedded(path, SystemClock(), Metrics())
+        await fill(log)
+        truth = await truth_of(log)
+        await log.close()
+        return truth
+
+    truth = asyncio.run(make())
+    assert not verify(path).findings
+    return path, truth
+
+
+@pytest.fixture(scope="module")
+def morgue() -> Morgue:
+    return Morgue()
+
+
+@pytest.fixture
+def copies(whole: tuple[Path, Truth], tmp_path: Path) -> Iterator[Path]:
+    """Fresh copies of the whole store, one at a time."""
+
+    def copy() -> Iterator[Path]:
+        while True:
+            shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+            yield Path(shutil.copytree(whole[0], tmp_path / "copy"))
+
+    return copy()
+
+
+def wrong(truth: Truth, found: dict[str, list[Record]]) -> list[tuple[str, int]]:
+    """Records that were read and are not what was written."""
+    return [(s, r.seq) for s, records in found.items() for r in records if truth.get(s, {}).get(r.seq) != r]
+
+
+def missing(truth: Truth, found: dict[str, list[Record]]) -> int:
+    return sum(len(records) - len(found.get(stream, ())) for stream, records in truth.items())
+
+
+def test_an_undamaged_store_is_found_whole(whole: tuple[Path, Truth], morgue: Morgue, copies: Iterator[Path]) -> None:
+    remains = morgue.remains(next(copies))
+    assert remains.errors == set()
+    assert (wrong(whole[1], remains.records), missing(whole[1], remains.records)) == ([], 0)
+    assert morgue.findings(whole[0]) == 0
+
+
+def test_flipped_bytes_are_never_served(
+    whole: tuple[Path, Truth], morgue: Morgue, copies: Iterator[Path], source: random.Random
+) -> None:
+    truth, tally = whole[1], Counter[str]()
+    for _ in range(FLIPS):
+        path = next(copies)
+        flip = flip_random_byte(path / DATA, source)
+        findings = morgue.findings(path)  # never ends the process that asks
+        remains = morgue.remains(path)
+        if remains.ended_by is not None:
+            assert remains.ended_by, f"reading hangs after {flip}"
+            assert findings, f"{flip} ends a reader, and verify does not say so"
+            tally["ended the reader, verify says so"] += 1
+            continue
+        assert wrong(truth, remains.records) == [], f"wrong bytes were served after {flip}"
+        if remains.errors or missing(truth, remains.records):
+            assert findings, f"{flip} costs records ({remains.errors}), and verify does not say so"
+            assert remains.errors, f"{flip} costs records silently"
+            tally["refused, verify says so"] += 1
+        else:
+            tally["found by verify alone" if findings else "dead space"] += 1
+    print(dict(tally))  # noqa: T201  (how the flips were spread; shown with -s)
+    assert tally["refused, verify says so"] > FLIPS // 10
+    assert tally["ended the reader, verify says so"] <= FLIPS // 4
+
+
+def test_a_damaged_value_hides_only_itself(whole: tuple[Path, Truth], tmp_path: Path) -> None:
+    """One payload byte of one record of "big" changes: that value is refused, everything else is read."""
+    path = Path(shutil.copytree(whole[0], tmp_path / "copy"))
+    payload = whole[1]["big"][6].payload
+    data = (path / DATA).read_bytes()
+    at = data.rindex(payload)
+    assert data.count(payload) == 1
+    (path / DATA).write_bytes(data[: at + 100] + bytes([data[at + 100] ^ 1]) + data[at + 101 :])
+    report = verify(path)
+    assert {finding.stream for finding in report.findings} == {"big"}
+
+    async def examine() -> None:
+        log = open_embedded(path, SystemClock(), Metrics())
+        with pytest.raises(Corrupt) as caught:
+            await read_all(log, "big", Cursor(5))
+        assert caught.value.fields["stream"] == "big"
+        after = await truth_of_all_but(log, "big")
+        assert after == {name: records for name, records in whole[1].items() if name != "big"}
+        receipt = await log.append(Append(stream="big", drafts=[Draft(b"more")]))
+        assert (await log.read("big", Cursor(receipt.first - 1))).records[0].payload == b"more"
+        await log.close()
+
+    asyncio.run(examine())
+
+
+async def truth_of_all_but(log: Log, name: str) -> Truth:
+    names = [state.name for state in await log.streams() if state.name != name]
+    return {each: {r.seq: r for r in (await read_all(log, each)).records} for each in names}
+
+
+def test_a_file_that_ends_early_ends_no_process(
+    whole: tuple[Path, Truth], morgue: Morgue, copies: Iterator[Path], source: random.Random
+) -> None:
+    truth, tally = whole[1], Counter[str]()
+    size = (whole[0] / DATA).stat().st_size
+    sizes = [0, 1, 4_095, 4_096, 8_191, 8_192, 12_288, size - 4_096, size - 1]
+    sizes += [source.randrange(size) for _ in range(CUTS)]
+    for length in sizes:
+        path = next(copies)
+        cut_file(path / DATA, length)
+        findings = morgue.findings(path)
+        remains = morgue.remains(path, write=True)
+        assert remains.ended_by is None, f"cut to {length} of {size} bytes: ended by signal {remains.ended_by}"
+        context = f"cut to {length} of {size} bytes: {remains.errors}"
+        written = {s: [r for r in records if r.seq in truth[s]] for s, records in remains.records.items()}
+        assert wrong(truth, written) == [], context
+        if remains.errors or missing(truth, written):
+            assert remains.errors, f"{context}: records are missing silently"
+            assert findings, f"{context}: verify does not say so"
+            tally["refused"] += 1
+        else:
+            tally["whole"] += 1
+        assert findings or length == size, f"{context}: verify does not miss the end of the file"
+    assert tally["refused"] >= len(sizes) // 2
