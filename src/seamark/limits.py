@@ -77,6 +77,22 @@ LOST_RANGES_MAX = _limit(
     "ranges",
     "interior losses kept apart for one stream; beyond it the oldest are merged into the floor",
 )
+SCAN_RECORDS_MAX = _limit(
+    "SCAN_RECORDS_MAX",
+    20_000,
+    "records",
+    "examined by a read before it lets the loop go on: a filter that rejects everything must not stop the server",
+)
+PUT_KEY_BYTES_MAX = _limit(
+    "PUT_KEY_BYTES_MAX", 400, "bytes", "with its space it is a store key, which LMDB holds to 511 bytes"
+)
+PUT_SPACE_BYTES_MAX = _limit("PUT_SPACE_BYTES_MAX", 64, "bytes", "a space names a kind of thing")
+SETTINGS_EXTRA_BYTES_MAX = _limit(
+    "SETTINGS_EXTRA_BYTES_MAX", 64 * KIB, "bytes", "a surface's own settings; held in memory for every stream"
+)
+KEYS_PURGED_PER_COMMIT = _limit(
+    "KEYS_PURGED_PER_COMMIT", 256, "keys", "expired idempotency keys that one commit takes along"
+)
 
 # -- matching
 CONSTRAINT_VALUES_MAX = _limit("CONSTRAINT_VALUES_MAX", 1_024, "values", "operands of one `in`")

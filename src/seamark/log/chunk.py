@@ -1,0 +1,108 @@
+"""A chunk: the records one commit brought for one stream, as one stored value behind a fixed header."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from seamark import limits
+from seamark.errors import Corrupt
+from seamark.log.record import Record
+from seamark.log.seal import SEAL, Buffer, Damaged, checksum
+from seamark.log.store import PLACE, Space, View
+from seamark.telemetry import events, logs
+
+VERSION = 1
+# version, count, last seq, first ts, last ts, bytes of payload and meta
+HEADER = struct.Struct(">BxxxIQqqQ")
+BODY = SEAL.size + HEADER.size
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[Record])
+_log = logs.logger("log")
+
+
+class Chunk:
+    """A proven chunk, its records not yet decoded. `first` is where it is filed: no record in it is older."""
+
+    __slots__ = ("_body", "bytes", "count", "first", "first_ts", "key", "last", "last_ts")
+
+    def __init__(self, key: bytes, value: Buffer) -> None:
+        if len(value) < BODY or len(key) != PLACE.size:
+            raise Damaged("shorter than its header")
+        if SEAL.unpack_from(value)[0] != checksum(key, memoryview(value)[SEAL.size :]):
+            raise Damaged("checksum")
+        version, self.count, self.last, self.first_ts, self.last_ts, self.bytes = HEADER.unpack_from(value, SEAL.size)
+        if version != VERSION:
+            raise Damaged(f"format version {version}")
+        self.key = key
+        self.first: int = PLACE.unpack(key)[1]
+        self._body = memoryview(value)[BODY:]
+
+    def records(self) -> list[Record]:
+        """Decode; only while the view that gave the value is open."""
+        try:
+            return _decoder.decode(self._body)
+        except msgspec.MsgspecError as error:
+            raise Damaged(str(error)) from error
+
+
+def encode(key: bytes, records: Sequence[Record], size: int) -> bytearray:
+    """The stored value of `records`, which hold `size` bytes of payload and meta."""
+    value = bytearray(BODY)
+    _encoder.encode_into(records, value, BODY)
+    first, last = records[0], records[-1]
+    HEADER.pack_into(value, SEAL.size, VERSION, len(records), last.seq, first.ts, last.ts, size)
+    SEAL.pack_into(value, 0, checksum(key, memoryview(value)[SEAL.size :]))
+    return value
+
+
+def pack(stream_id: int, records: Sequence[Record], *, single: bool) -> Iterator[tuple[bytes, bytearray]]:
+    """Cut records into chunks within the bounds; `single` gives each record its own."""
+    records_max = 1 if single else limits.CHUNK_RECORDS_MAX
+    start = size = 0
+    for index, record in enumerate(records):
+        grown = size + record.size
+        if index > start and (index - start >= records_max or grown > limits.CHUNK_BYTES_MAX):
+            key = PLACE.pack(stream_id, records[start].seq)
+            yield key, encode(key, records[start:index], size)
+            start, grown = index, record.size
+        size = grown
+    if start < len(records):
+        key = PLACE.pack(stream_id, records[start].seq)
+        yield key, encode(key, records[start:], size)
+
+
+def parse(stream: str, key: bytes, value: Buffer) -> Chunk:
+    """A chunk, or Corrupt told and logged."""
+    try:
+        return Chunk(key, value)
+    except Damaged as damage:
+        raise corrupt(stream, PLACE.unpack(key)[1], "chunk", damage) from damage
+
+
+def records_of(stream: str, chunk: Chunk) -> list[Record]:
+    try:
+        return chunk.records()
+    except Damaged as damage:
+        raise corrupt(stream, chunk.first, "chunk", damage) from damage
+
+
+def corrupt(stream: str, seq: int, where: str, damage: Damaged) -> Corrupt:
+    """The error to raise for a damaged value, already in the log."""
+    _log.error(events.CORRUPT_VALUE, stream=stream, seq=seq, where=where, damage=str(damage))
+    return Corrupt(f"a stored value of {stream} is damaged ({where}: {damage})", stream=stream, seq=seq, where=where)
+
+
+def chunks_from(stream: str, stream_id: int, view: View, seq: int) -> Iterator[Chunk]:
+    """Chunks that may hold `seq` or later ones, in order."""
+    start = PLACE.pack(stream_id, seq)
+    found = view.floor(Space.RECORDS, start)
+    if found is not None and found[0] != start and found[0][:4] == start[:4]:
+        before = parse(stream, *found)
+        if before.last >= seq:
+            yield before
+    for key, value in view.scan(Space.RECORDS, start, PLACE.pack(stream_id, 2**64 - 1)):
+        yield parse(stream, key, value)

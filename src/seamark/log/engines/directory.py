@@ -1,0 +1,110 @@
+"""The data directory of an embedded store: who owns it, and whether the file in it is whole enough to be mapped."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from pathlib import Path
+
+from seamark.errors import Corrupt, StoreLocked
+
+LOCK_NAME = "seamark.lock"
+DATA_NAME = "data.mdb"
+MARK_NAME = "seamark.format"
+MARK = b"seamark embedded store, format 1\n"
+
+_META_PAGES = 2
+_PAGE_HEADER = 16
+# magic, version, map address, map size, then two 48-byte trees (the first begins with the page size),
+# the last used page and the transaction number
+_META = struct.Struct("<IIQQI44x48xQQ")
+_MAGIC = 0xBEEFC0DE
+
+
+class DirectoryLock:
+    """An advisory lock that the operating system drops with the process, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
+            os.close(self._fd)
+            message = f"another process ({owner or 'unknown'}) has the data directory {path} open"
+            raise StoreLocked(message, path=str(path), owner=owner) from error
+        try:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"pid {os.getpid()}\n".encode("ascii"), 0)
+        except OSError:
+            pass  # a full disk must not keep a store from being opened for reading; the lock itself is held
+
+    def release(self) -> None:
+        os.close(self._fd)
+
+
+class Tail:
+    """What the file's own meta pages say about its length and its last transactions."""
+
+    def __init__(self, path: Path) -> None:
+        self.size = path.stat().st_size
+        metas = []
+        with path.open("rb") as file:
+            page_size = 0
+            for number in range(_META_PAGES):
+                file.seek(number * page_size + _PAGE_HEADER)
+                raw = file.read(_META.size)
+                if len(raw) < _META.size:
+                    raise _broken(path, "it ends inside its own header")
+                magic, _, _, _, size, last_page, transaction = _META.unpack(raw)
+                if magic != _MAGIC:
+                    raise _broken(path, "its header is not one of this format")
+                page_size = page_size or size
+                metas.append((transaction, last_page))
+        self.transactions = [transaction for transaction, _ in metas]
+        self.expected: int = (max(metas)[1] + 1) * page_size
+
+    @property
+    def cut(self) -> bool:
+        return self.size < self.expected
+
+
+def check(path: Path) -> None:
+    """Refuse a store whose file vanished or cannot be mapped safely; lengthen one that merely ends early, so that
+    what is missing reads as zeros, which fail their checksums, instead of ending the process with a bus error."""
+    data = path / DATA_NAME
+    marked = (path / MARK_NAME).exists()
+    if not data.exists() or data.stat().st_size == 0:
+        if marked:
+            raise _broken(data, "the directory held a store and the file is missing or empty")
+        return
+    tail = Tail(data)
+    if tail.cut:
+        os.truncate(data, tail.expected)
+
+
+def mark(path: Path) -> None:
+    """Say durably that a store lives here, so that a lost file is not taken for a new store."""
+    target = path / MARK_NAME
+    if target.exists():
+        return
+    fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(fd, MARK)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    sync_directory(path)
+
+
+def sync_directory(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _broken(path: Path, why: str) -> Corrupt:
+    return Corrupt(f"{path} is not a readable store: {why}", stream="", seq=0, where="file")

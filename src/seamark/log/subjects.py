@@ -1,0 +1,58 @@
+"""The newest N of each subject: an older record is replaced by a newer one in the same commit. That is no loss."""
+
+from __future__ import annotations
+
+from seamark.log.chunk import chunks_from, records_of
+from seamark.log.keys import subject_prefix, subject_put
+from seamark.log.revision import Revision
+from seamark.log.store import ID, SEQ, Space, View, after
+
+
+def replace(revision: Revision) -> None:
+    """Let the arrivals of a revision replace what came before them."""
+    keep = revision.meta.settings.latest_per_subject
+    if not keep or not revision.arrivals:
+        return
+    stream_id = revision.meta.id
+    arriving: dict[tuple[str, ...], list[int]] = {}
+    for record in revision.arrivals:
+        if record.subject is not None:
+            arriving.setdefault(record.subject, []).append(record.seq)
+    superseded: set[int] = set()
+    with revision.reading() as view:
+        for subject, seqs in arriving.items():
+            stored = [] if revision.created else _stored(view, stream_id, subject)
+            surplus = max(len(stored) + len(seqs) - keep, 0)
+            revision.remove(stored[:surplus])
+            unseen = max(surplus - len(stored), 0)
+            superseded.update(seqs[:unseen])
+            revision.changes += [subject_put(stream_id, subject, seq) for seq in seqs[unseen:]]
+    if superseded:
+        revision.remove_arrivals(superseded)
+
+
+def reindex(revision: Revision, before: int) -> None:
+    """The setting changed from `before`: make index and records as if it had always been as it is now."""
+    keep = revision.meta.settings.latest_per_subject
+    if keep == before:
+        return
+    stream_id = revision.meta.id
+    prefix = ID.pack(stream_id)
+    with revision.reading() as view:
+        stale = [(Space.SUBJECTS, key, None) for key, _ in view.scan(Space.SUBJECTS, prefix, after(prefix))]
+        revision.changes += stale
+        if not keep:
+            return
+        live: dict[tuple[str, ...], list[int]] = {}
+        for chunk in chunks_from(revision.ledger.name, stream_id, view, revision.meta.earliest):
+            for record in records_of(revision.ledger.name, chunk):
+                if record.subject is not None and record.seq >= revision.meta.earliest:
+                    live.setdefault(record.subject, []).append(record.seq)
+        for subject, seqs in live.items():
+            revision.changes += [subject_put(stream_id, subject, seq) for seq in seqs[-keep:]]
+            revision.remove(seqs[:-keep])
+
+
+def _stored(view: View, stream_id: int, subject: tuple[str, ...]) -> list[int]:
+    prefix = subject_prefix(stream_id, subject)
+    return [SEQ.unpack_from(key, len(prefix))[0] for key, _ in view.scan(Space.SUBJECTS, prefix, after(prefix))]
