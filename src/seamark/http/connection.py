@@ -17,7 +17,7 @@ from seamark.http.guards import GUARDED, Guarded, Refusal, Refused
 from seamark.http.ordered import DEAF, OrderedProtocol, Phase
 from seamark.http.problems import refusal_body
 from seamark.http.routing import Match
-from seamark.http.turn import AsgiTurn, PlaneExchange, RefusalTurn, Turn
+from seamark.http.turn import AsgiTurn, PlaneExchange, ReadyTurn, Turn
 
 HEAD = Phase.HEAD
 BODY = Phase.BODY
@@ -111,6 +111,9 @@ class PlaneProtocol(OrderedProtocol):
         self.phase = BODY
         self.since = self.plane.now
         self.raw_bytes = self.body_bytes = self.trailers = 0
+        if self.url == b"*":
+            self._begin_ready(last=last)
+            return
         method = _METHODS.get(raw_method) or raw_method.decode("ascii")
         path, _, query = self.url.partition(b"?")
         try:
@@ -131,7 +134,7 @@ class PlaneProtocol(OrderedProtocol):
                 self._stop_reading(reading)
         elif self.body_bytes > self.body_bytes_max:
             raise Refused(guards.BODY_TOO_LARGE)
-        else:
+        elif type(reading) is AsgiTurn:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -143,8 +146,10 @@ class PlaneProtocol(OrderedProtocol):
         if type(reading) is PlaneExchange:
             reading.complete()
             self._admit(reading)
-        else:
+        elif type(reading) is AsgiTurn:
             super().on_message_complete()
+        else:
+            self._admit(reading)
 
     # -- parsing
     def _feed(self, data: bytes) -> None:
@@ -240,6 +245,13 @@ class PlaneProtocol(OrderedProtocol):
             elif not self.transport.is_closing():
                 self.transport.write(answer.CONTINUE)
 
+    def _begin_ready(self, *, last: bool) -> None:
+        """`OPTIONS *` asks whether anybody is there."""
+        marks = b"X-Request-ID: %b\r\n%b" % (self.front.new_id().encode(), self.plane.date_line)
+        data = answer.whole(204, b"", media=b"", marks=marks, extra=answer.CLOSE if last else b"")
+        self.reading = ReadyTurn(self, data, last=last)
+        self.body_bytes_max = 0
+
     def _begin_cycle(self, match: Match | None, *, last: bool) -> None:
         self.body_bytes_max = self.front.body_bytes_max(None if match is None else match.route)
         if self.guarded.length > self.body_bytes_max:
@@ -303,7 +315,7 @@ class PlaneProtocol(OrderedProtocol):
         self.phase = DEAF
         self.since = self.plane.now
         self.midway = True
-        self._admit(RefusalTurn(self, data))
+        self._admit(ReadyTurn(self, data, last=True))
 
     def _stop_reading(self, exchange: PlaneExchange) -> None:
         """Answer now and read no further."""

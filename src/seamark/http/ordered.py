@@ -93,8 +93,8 @@ class OrderedProtocol(HttpToolsProtocol):
         assert isinstance(turn, AsgiTurn)
         if self.transport.is_closing():
             self._closing()
-        elif turn.cycle.more_body:
-            self._linger()
+        elif turn.cycle.more_body and self.expect_100_continue and not turn.cycle.body:
+            self._linger()  # the client may still wait for a word, or be sending: where its next request starts is unclear
         elif turn.last:
             self._close()
         else:

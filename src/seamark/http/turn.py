@@ -40,16 +40,16 @@ class Turn:
         """The connection ended before this turn was over."""
 
 
-class RefusalTurn(Turn):
-    """The connection's own answer."""
+class ReadyTurn(Turn):
+    """An answer that the connection gives by itself."""
 
     __slots__ = ("connection", "data")
 
-    def __init__(self, connection: PlaneProtocol, data: bytes) -> None:
+    def __init__(self, connection: PlaneProtocol, data: bytes, *, last: bool) -> None:
         super().__init__()
         self.connection = connection
         self.data = data
-        self.last = True
+        self.last = last
 
     def start(self) -> None:
         self.started = True
