@@ -14,6 +14,7 @@ import msgspec
 from seamark.bench import machine
 from seamark.bench.bench import Bench
 from seamark.bench.row import Row
+from seamark.telemetry import logs
 
 OPEN_FILES = 65_536
 
@@ -49,6 +50,7 @@ def main() -> None:
     parser.add_argument("--where", type=Path, required=True, help="an empty directory on the disk to measure")
     parser.add_argument("--out", type=Path, required=True, help="where the rows go, as JSON")
     given = parser.parse_args()
+    logs.configure(level="warning", style="json")
     machine.open_files(OPEN_FILES)
     bench = Bench(quick=given.quick, where=given.where, cores=machine.cores())
     machine.pin(os.getpid(), machine.CLIENT_CORE, bench.cores)
