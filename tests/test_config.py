@@ -191,11 +191,19 @@ def test_loopback_needs_nothing(host: str) -> None:
     config.check_serving(load({"host": host}))
 
 
-def test_tls_needs_both_files() -> None:
+def test_tls_needs_both_files(tmp_path: Path) -> None:
     for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
         with pytest.raises(BadConfig, match=f"given without {other}"):
             config.check_serving(load({name: "file.pem"}))
-    config.check_serving(load({"tls_cert": "a.pem", "tls_key": "b.pem"}))
+    cert, key = str(write(tmp_path / "a.pem", "")), str(write(tmp_path / "b.pem", ""))
+    config.check_serving(load({"tls_cert": cert, "tls_key": key}))
+    for name, flags in {
+        "tls_cert": {"tls_cert": f"{cert}.gone", "tls_key": key},
+        "tls_key": {"tls_cert": cert, "tls_key": str(tmp_path)},
+    }.items():
+        with pytest.raises(BadConfig, match="cannot be read") as caught:
+            config.check_serving(load(flags))
+        assert caught.value.fields["name"] == name
 
 
 @pytest.mark.parametrize(

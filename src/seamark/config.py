@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import os
 import tomllib
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -189,8 +190,13 @@ def check_serving(settings: Settings) -> None:
             f"a loopback address, or {BY_NAME['api_keys'].env}, or {BY_NAME['allow_insecure'].flag} to serve everybody",
         )
     for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
-        if settings.value(name) and not settings.value(other):
+        file = settings.value(name)
+        if not isinstance(file, Path):
+            continue
+        if not settings.value(other):
             _refuse(name, settings.sources[name], f"given without {other}", f"{name} and {other} together, or neither")
+        if not os.access(file, os.R_OK) or not file.is_file():
+            _refuse(name, settings.sources[name], f"{file} cannot be read", "a PEM file that this user may read")
 
 
 def is_loopback(host: str) -> bool:

@@ -7,8 +7,10 @@ import sys
 import click
 
 from seamark import config
+from seamark.cli.checks.reach import check_port
 from seamark.cli.options import load_settings, settings_options
 from seamark.cli.output import Output
+from seamark.errors import Fault
 from seamark.telemetry import logs
 
 
@@ -20,9 +22,17 @@ def serve(config_file: str | None, **flags: str | bool | None) -> int:
     config.check_serving(settings)
     style = ("text" if sys.stderr.isatty() else "json") if settings.log_style == "auto" else settings.log_style
     logs.configure(level=settings.log_level, style=style)
+    _look_at_port(settings)
     from seamark.http import app  # late, so that a bad setting is told before everything is loaded
 
     return app.serve(settings, on_ready=lambda base_url: _welcome(settings, base_url))
+
+
+def _look_at_port(settings: config.Settings) -> None:
+    """A taken port is the most frequent surprise: say it in one line with the remedy, before a store is opened."""
+    for outcome in check_port(settings.host, settings.port):
+        if outcome.level == "fail":
+            raise Fault(f"{outcome.found}; {outcome.remedy}")
 
 
 def _welcome(settings: config.Settings, base_url: str) -> None:
