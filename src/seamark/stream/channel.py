@@ -257,6 +257,7 @@ class Channel:
             self._wake_parked()
         finally:
             self._reader = None
+            self._release()
 
     def _take(self, page: Page) -> None:
         assert self.position is not None, "a channel begins before it reads"

@@ -1,0 +1,313 @@
+"""Random lives of several streams and many readers, against what must hold however they are interleaved:
+
+every seq after a reader's cursor is, in order and once, either delivered, or inside a stated gap, or not wanted by its
+filter, or was removed on request; a gap states only what was lost; a strong reader sees only what is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from seamark.log.protocol import Append, Selector
+from seamark.log.record import Draft
+from seamark.log.settings import Durability, StreamSettings
+from seamark.log.watermarks import Cursor
+from seamark.match.filter import Filter
+from seamark.stream.leg import LegSpec
+from seamark.stream.session import Session
+from tests.stream.conftest import BoundedDialect, Frame, LineDialect, LineScript, TapPipe, World, build
+
+STREAMS = ("a", "b")
+NODES = ("n0", "n1", "n2")
+FILTERS = (None, Filter(exclude_nodes=["n0"]), Filter(exclude_nodes=["n0", "n1"]))
+
+
+@dataclass
+class Instance:
+    """One life of a stream, as the test wrote it."""
+
+    cap: int
+    durability: Durability
+    records: dict[int, tuple[str, str]] = field(default_factory=dict)  # seq -> payload, node
+    removed: set[int] = field(default_factory=set)
+    floor: int = 1  # below it everything may be lost
+
+    @property
+    def head(self) -> int:
+        return max(self.records, default=0)
+
+
+@dataclass
+class Reading:
+    """What one leg of one reader has been told, judged frame by frame."""
+
+    instance: Instance
+    filter: Filter | None
+    synced: bool
+    place: int
+    over: bool = False
+
+    def judge(self, frame: Frame) -> None:
+        if frame[0] == "gap":
+            _, _, first, last, loss, to, _ = frame
+            assert loss == "cap"
+            assert first == self.skip_unwanted(first - 1) + 1, "a gap begins where reading stood"
+            assert last < self.instance.floor, "a gap states only what was lost"
+            assert to == last
+            self.place = last
+        elif frame[0] == "records":
+            _, _, after, to, _, _, records = frame
+            for seq, payload in records:
+                self.skip_unwanted(seq - 1)
+                assert seq > self.place, "in order and once"
+                assert self.wants(seq)
+                assert self.instance.records[seq][0] == payload
+                self.place = seq
+            assert after <= self.place <= to
+            self.skip_unwanted(to)
+        elif frame[0] == "caught-up":
+            self.skip_unwanted(frame[2])
+
+    def skip_unwanted(self, to: int) -> int:
+        """Move on silently, which is only right over what need not be said."""
+        for seq in range(self.place + 1, to + 1):
+            unsaid = seq in self.instance.removed or not self.wants(seq)
+            assert unsaid, f"{seq} was neither delivered nor stated as lost"
+        self.place = max(self.place, to)
+        return self.place
+
+    def wants(self, seq: int) -> bool:
+        return self.filter is None or self.instance.records[seq][1] not in self.filter.exclude_nodes
+
+
+@dataclass
+class Reader:
+    session: Session
+    pipe: TapPipe
+    readings: dict[str, Reading]
+    judged: int = 0
+
+
+class Streams(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.readers: list[Reader] = []
+        self.live: dict[str, Instance] = {}
+        self.world: World
+        self.number = 0
+
+    @initialize(variant=st.sampled_from(["now", "waiting", "silent"]))
+    def start(self, variant: str) -> None:
+        async def make() -> World:
+            return build(variant)
+
+        self.world = self.loop.run_until_complete(make())
+        for stream in STREAMS:
+            self.create(stream, 0, Durability.FSYNC)
+
+    def teardown(self) -> None:
+        if hasattr(self, "world"):
+            self.quiet()
+            self.world.hub.close()
+            self.loop.run_until_complete(self.world.inner.close())
+            self.loop.run_until_complete(self.world.settle())
+            self.world.wheel.close()
+        self.loop.close()
+
+    def create(self, stream: str, cap: int, durability: Durability) -> None:
+        wanted = StreamSettings(cap_records=cap, durability=durability)
+        self.loop.run_until_complete(self.world.log.configure(stream, wanted))
+        self.live[stream] = Instance(cap, durability)
+
+    # -- the streams
+
+    @rule(stream=st.sampled_from(STREAMS), count=st.integers(1, 6), node=st.sampled_from(NODES), wait=st.booleans(),
+          big=st.booleans())  # fmt: skip
+    def append(self, stream: str, count: int, node: str, wait: bool, big: bool) -> None:
+        instance = self.live[stream]
+        drafts = []
+        for _ in range(count):
+            self.number += 1
+            payload = f"{self.number}" + ("x" * 9_000 if big else "")
+            instance.records[instance.head + 1] = (payload, node)
+            drafts.append(Draft(payload.encode(), node=node))
+        append = Append(stream=stream, drafts=drafts)
+        if wait:
+            self.loop.run_until_complete(self.world.log.append(append))
+        else:
+            self.world.log.writer.submit(append, lambda outcome: None)
+        self.note_floors()
+
+    @rule(stream=st.sampled_from(STREAMS), back=st.lists(st.integers(0, 10), min_size=1, max_size=4))
+    def delete(self, stream: str, back: list[int]) -> None:
+        instance = self.live[stream]
+        chosen = tuple(sorted({instance.head - n for n in back if instance.head - n > 0}))
+        if chosen:
+            self.settled()  # what is to be deleted must have been written
+            instance.removed |= set(chosen)
+            self.loop.run_until_complete(self.world.log.delete(stream, Selector(seqs=chosen)))
+
+    @rule(stream=st.sampled_from(STREAMS), cap=st.integers(0, 8), durability=st.sampled_from(
+          [Durability.FSYNC, Durability.DISK]))  # fmt: skip
+    def configure(self, stream: str, cap: int, durability: Durability) -> None:
+        instance = self.live[stream]
+        instance.cap, instance.durability = cap, durability
+        wanted = StreamSettings(cap_records=cap, durability=durability)
+        self.loop.run_until_complete(self.world.log.configure(stream, wanted))
+        self.note_floors()
+
+    @rule(stream=st.sampled_from(STREAMS), cap=st.integers(0, 8))
+    def drop_and_make_again(self, stream: str, cap: int) -> None:
+        self.quiet()
+        self.loop.run_until_complete(self.world.log.drop(stream))
+        for reader in self.readers:
+            if stream in reader.readings:
+                reader.readings[stream].over = True
+        self.create(stream, cap, Durability.FSYNC)
+        self.settled()
+
+    # -- the readers
+
+    @rule(streams=st.sets(st.sampled_from(STREAMS), min_size=1), filter=st.sampled_from(FILTERS), synced=st.booleans(),
+          personal=st.booleans(), bounded=st.booleans(), back=st.integers(0, 12))  # fmt: skip
+    def connect(
+        self, *, streams: set[str], filter: Filter | None, synced: bool, personal: bool, bounded: bool, back: int
+    ) -> None:
+        # A cursor is one that was handed out, so it lies within what is visible.
+        self.settled()
+        cursors = {stream: Cursor(max(0, self.live[stream].head - back)) for stream in streams}
+        self.open(cursors, filter, synced=synced, personal=personal, bounded=bounded)
+
+    def open(
+        self, cursors: dict[str, Cursor], filter: Filter | None, *, synced: bool, personal: bool, bounded: bool
+    ) -> None:
+        specs = [LegSpec(stream=name, cursor=at, filter=filter, synced=synced) for name, at in cursors.items()]
+        # Readers of one projection share bytes: the name of the class is enough to tell these apart.
+        dialect = BoundedDialect("bounded") if bounded else LineDialect("line")
+        script = LineScript(dialect, personal=personal)
+
+        async def connect() -> tuple[Session, TapPipe]:
+            return self.world.watch(*specs, script=script)
+
+        session, pipe = self.loop.run_until_complete(connect())
+        readings = {name: Reading(self.live[name], filter, synced, at.seq) for name, at in cursors.items()}
+        self.readers.append(Reader(session, pipe, readings))
+
+    @precondition(lambda self: self.readers)
+    @rule(which=st.integers(0, 100))
+    def stall(self, which: int) -> None:
+        reader = self.readers[which % len(self.readers)]
+        if not reader.session.closed:
+            reader.pipe.stalled = True
+
+    @precondition(lambda self: self.readers)
+    @rule(which=st.integers(0, 100))
+    def drain(self, which: int) -> None:
+        self.inside(self.readers[which % len(self.readers)].pipe.drain)
+
+    @precondition(lambda self: self.readers)
+    @rule(which=st.integers(0, 100), flicker=st.booleans())
+    def pause(self, which: int, flicker: bool) -> None:
+        """As a transport does that is full for a moment."""
+        session = self.readers[which % len(self.readers)].session
+        if not session.closed and not session.paused:
+            self.inside(session.pause)
+            if not flicker:
+                self.turns(2)
+            self.inside(session.resume)
+
+    @precondition(lambda self: self.readers)
+    @rule(which=st.integers(0, 100), personal=st.booleans())
+    def reconnect(self, which: int, personal: bool) -> None:
+        """The peer goes away and comes back with the cursors it was left with."""
+        reader = self.readers.pop(which % len(self.readers))
+        session = reader.session
+        if session.closed:
+            return
+        reader.pipe.taken += reader.pipe.waiting
+        self.judge(reader)
+        self.inside(reader.pipe.abort)
+        cursors = {name: at for name, at in session.cursors().items() if not reader.readings[name].over}
+        for name, at in cursors.items():
+            reader.readings[name].skip_unwanted(at.seq)
+            assert reader.readings[name].place == at.seq, "a cursor is exactly what was handed to the pipe"
+        if cursors:
+            kept = next(iter(reader.readings.values()))
+            self.open(cursors, kept.filter, synced=kept.synced, personal=personal, bounded=False)
+
+    # -- time
+
+    @rule(count=st.integers(1, 4))
+    def turns(self, count: int) -> None:
+        self.loop.run_until_complete(self.world.settle(count))
+
+    @rule()
+    def settled(self) -> None:
+        self.loop.run_until_complete(self.world.settle(20))
+        self.note_floors()
+
+    @rule()
+    def quiet(self) -> None:
+        """Everybody reads on until there is nothing left: then everything must have been said."""
+        for _ in range(200):
+            for reader in self.readers:
+                self.inside(reader.pipe.drain)
+            self.settled()
+            if all(leg.over or leg.group is not None for reader in self.readers for leg in reader.session.legs):
+                break
+        for reader in self.readers:
+            self.judge(reader)
+            for stream, reading in reader.readings.items():
+                if not reading.over:
+                    assert not reader.session.closed
+                    reading.skip_unwanted(reading.instance.head)
+                    assert reader.session.cursors()[stream].seq == reading.instance.head
+                    assert reader.session.legs[list(reader.readings).index(stream)].group is not None
+
+    # -- what always holds
+
+    @invariant()
+    def frames_are_right(self) -> None:
+        for reader in self.readers:
+            self.judge(reader)
+
+    @invariant()
+    def nothing_is_written_to_a_full_pipe(self) -> None:
+        for reader in self.readers:
+            assert reader.pipe.writes_while_paused == 0
+
+    # -- within
+
+    def inside(self, call: object) -> None:
+        async def run() -> None:
+            assert callable(call)
+            call()
+
+        self.loop.run_until_complete(run())
+
+    def judge(self, reader: Reader) -> None:
+        self.note_floors()
+        frames = reader.pipe.frames_after(reader.judged)
+        reader.judged = len(reader.pipe.taken)
+        for frame in frames:
+            if frame[0] in ("records", "gap", "caught-up"):
+                reading = reader.readings[frame[1]]
+                reading.judge(frame)
+                if reading.synced and not reading.over:
+                    assert reading.place <= self.world.inner.state_now(frame[1]).marks.synced
+
+    def note_floors(self) -> None:
+        for stream, instance in self.live.items():
+            instance.floor = max(instance.floor, self.world.inner.state_now(stream).marks.evict_floor)
+
+
+Streams.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestStreams = Streams.TestCase
