@@ -73,6 +73,7 @@ class Group(Generic[T]):
         if self._area is not None:
             for column in self._box:
                 column[row] = math.nan
+        if self._area is Polygon:
             self._shapes[row] = None
         dead = self._size - len(self._rows)
         if dead > self._tuning.tail_max and dead > len(self._rows):

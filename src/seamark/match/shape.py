@@ -63,7 +63,8 @@ class Shape:
         collapsed = bool((points == points[0]).all())
         edge = shapely.points(points[0]) if collapsed else shapely.linestrings(points)
         self.solid, self.edge = solid, edge
-        self.reach = shapely.union(solid, edge)
+        # Not their union: making one rounds the crossings, and a shared vertex would no longer be shared.
+        self.reach = shapely.geometrycollections([solid, edge])
 
     def intersects(self, other: Shape) -> bool:
         """Boundary included: one shared vertex is enough."""

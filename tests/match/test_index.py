@@ -1,0 +1,418 @@
+"""The index answers what asking each filter answers, and both answer what the contract says.
+
+The truth in here shares no code with the room: tokens are read with Fractions, polygons have whole-number vertices and
+are compared with exact integer arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seamark.log.record import Geometry, Record
+from seamark.match.constraint import INT_MAX, INT_MIN, Constraint, Kind, Op
+from seamark.match.filter import EVERYTHING, Filter
+from seamark.match.index import FilterIndex
+from seamark.match.plan import Tuning
+from seamark.match.spatial import Point, Polygon, geometry_of, parse_point, parse_polygon
+
+Vertex = tuple[int, int]
+Ring = list[Vertex]
+
+SMALL = Tuning(linear_max=1, tail_max=1, tree_min=2, expand_max=4, facets_max=2, groups_max=2)
+TUNINGS = [Tuning(), SMALL, Tuning(linear_max=0, tail_max=0, tree_min=1, expand_max=1, facets_max=0, groups_max=0)]
+
+
+# -- the truth
+
+
+def ring_of(text: str) -> Ring:
+    numbers = [int(part) for part in text.split(",")]
+    return list(zip(numbers[0::2], numbers[1::2], strict=True))
+
+
+def side(a: Vertex, b: Vertex, p: Vertex) -> int:
+    return (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
+
+
+def on_segment(a: Vertex, b: Vertex, p: Vertex) -> bool:
+    inside = min(a[0], b[0]) <= p[0] <= max(a[0], b[0]) and min(a[1], b[1]) <= p[1] <= max(a[1], b[1])
+    return inside and side(a, b, p) == 0
+
+
+def segments_touch(a: Vertex, b: Vertex, c: Vertex, d: Vertex) -> bool:
+    crossing = side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+    ends = on_segment(a, b, c) or on_segment(a, b, d) or on_segment(c, d, a) or on_segment(c, d, b)
+    return crossing or ends
+
+
+def strictly_inside(ring: Ring, p: Vertex) -> bool:
+    if any(on_segment(a, b, p) for a, b in pairwise(ring)):
+        return False
+    winding = 0
+    for a, b in pairwise(ring):
+        if a[1] <= p[1] < b[1] and side(a, b, p) > 0:
+            winding += 1
+        elif b[1] <= p[1] < a[1] and side(a, b, p) < 0:
+            winding -= 1
+    return winding != 0
+
+
+def rings_touch(one: Ring, other: Ring) -> bool:
+    if any(segments_touch(*s, *t) for s, t in product(pairwise(one), pairwise(other))):
+        return True
+    return strictly_inside(one, other[0]) or strictly_inside(other, one[0])
+
+
+def value_of(kind: Kind, token: str) -> Any:
+    if kind is Kind.TEXT:
+        return None if token in ("", "*") else token.lower()
+    pattern = r"[+-]?[0-9]+" if kind is Kind.INT else r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+    if re.fullmatch(pattern, token) is None:
+        return None
+    if kind is Kind.INT:
+        return int(token) if -(2**63) <= int(token) < 2**63 else None
+    number = float(token)
+    return None if math.isinf(number) else Fraction(number)
+
+
+def satisfied(constraint: Constraint, token: str) -> bool:
+    value = value_of(constraint.kind, token)
+    if value is None:
+        return False
+    operands = [Fraction(o) if isinstance(o, float) else o for o in constraint.operands]
+    first: Any = operands[0]
+    last: Any = operands[-1]
+    match constraint.op:
+        case Op.EQ | Op.IN:
+            return value in operands
+        case Op.GT:
+            return bool(value > first)
+        case Op.GTE:
+            return bool(value >= first)
+        case Op.LT:
+            return bool(value < first)
+        case Op.LTE:
+            return bool(value <= first)
+        case Op.BETWEEN:
+            return bool(first <= value <= last)
+
+
+def wants(wanted: Filter, record: Record) -> bool:
+    subject = record.subject
+    if wanted.subject is not None and (
+        subject is None
+        or len(subject) != len(wanted.subject)
+        or any(want not in (None, token) for want, token in zip(wanted.subject, subject, strict=True))
+    ):
+        return False
+    for position, constraint in wanted.constraints:
+        if subject is None or position >= len(subject) or not satisfied(constraint, subject[position]):
+            return False
+    if record.node is not None and record.node in wanted.exclude_nodes:
+        return False
+    geometry = record.geometry
+    if wanted.area is None:
+        return True
+    if geometry is None or geometry.text is None or geometry.text == "nonsense":
+        return False
+    lats, lons = (geometry.min_lat, geometry.max_lat), (geometry.min_lon, geometry.max_lon)
+    area = wanted.area
+    if isinstance(area, Point):
+        boxed = lats[0] <= area.lat <= lats[1] and lons[0] <= area.lon <= lons[1]
+        return boxed and strictly_inside(ring_of(geometry.text), (int(area.lat), int(area.lon)))
+    boxed = (
+        area.bounds[0] <= lats[1]
+        and area.bounds[2] >= lats[0]
+        and area.bounds[1] <= lons[1]
+        and area.bounds[3] >= lons[0]
+    )
+    return boxed and rings_touch(ring_of(geometry.text), ring_of(area.text))
+
+
+# -- random filters and records
+
+TOKENS = st.sampled_from(
+    ["a", "A", "b", "4", "+4", "04", "4.0", "4e0", "5", "-0", "0", "", "*", "nan", "1e400", "inf", "x.y"]
+)
+EXTREMES = st.sampled_from(
+    [str(n) for n in (INT_MIN, INT_MIN - 1, INT_MAX, INT_MAX + 1, 2**53, 2**53 + 1, -(2**53) - 1)]
+)
+SUBJECTS = st.none() | st.lists(TOKENS | EXTREMES, max_size=3).map(tuple)
+PATTERNS = st.none() | st.lists(st.none() | TOKENS, max_size=3).map(tuple)
+NODES = st.sampled_from(["m", "n", "o"])
+INTS = st.integers(-1, 6) | st.sampled_from([INT_MIN, INT_MAX, 2**53, 2**53 + 1, -(2**53) - 1])
+FLOATS = st.sampled_from([-0.0, 0.0, 4.0, math.nextafter(4.0, 5.0), 5.5, 9007199254740992.0, 1.7976931348623157e308])
+WORDS = st.sampled_from(["a", "B", "4", "x.y"])
+
+
+def _rings(numbers: list[int]) -> str:
+    return ",".join(map(str, [*numbers, *numbers[:2]]))
+
+
+RINGS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=6).map(
+    lambda vertices: _rings([number for vertex in vertices for number in vertex])
+)
+POINTS = st.tuples(st.integers(0, 6), st.integers(0, 6)).map(lambda at: parse_point(f"{at[0]},{at[1]}"))
+
+
+@st.composite
+def constraints(draw: st.DrawFn) -> Constraint:
+    kind = draw(st.sampled_from(list(Kind)))
+    op = draw(st.sampled_from([Op.EQ, Op.IN] if kind is Kind.TEXT else list(Op)))
+    values: st.SearchStrategy[Any] = {Kind.INT: INTS, Kind.FLOAT: FLOATS, Kind.TEXT: WORDS}[kind]
+    least, most = {Op.IN: (1, 6), Op.BETWEEN: (2, 2)}.get(op, (1, 1))
+    operands = draw(st.lists(values, min_size=least, max_size=most))
+    return Constraint(kind, op, tuple(sorted(operands)))
+
+
+FILTERS = st.builds(
+    Filter,
+    subject=PATTERNS,
+    constraints=st.lists(st.tuples(st.integers(0, 3), constraints()), max_size=3),
+    area=st.none() | RINGS.map(parse_polygon) | POINTS,
+    exclude_nodes=st.just(()) | st.lists(NODES, max_size=2),
+)
+GEOMETRIES = st.one_of(
+    st.none(),
+    RINGS.map(geometry_of),
+    RINGS.map(geometry_of),
+    RINGS.map(lambda text: Geometry(None, *parse_polygon(text).bounds)),
+    st.just(Geometry("nonsense", 0, 0, 6, 6)),
+    st.tuples(RINGS, RINGS).map(lambda two: Geometry(two[0], *parse_polygon(two[1]).bounds)),  # stored bounds that lie
+)
+RECORDS = st.builds(
+    Record,
+    seq=st.just(1),
+    ts=st.just(0),
+    payload=st.just(b"{}"),
+    node=st.none() | NODES,
+    subject=SUBJECTS,
+    geometry=GEOMETRIES,
+)
+
+
+def expected(pairs: Iterable[tuple[Filter, int]], record: Record) -> Counter[int]:
+    return Counter(token for wanted, token in pairs if wants(wanted, record))
+
+
+@settings(max_examples=300)
+@given(FILTERS, RECORDS)
+def test_a_filter_says_what_the_contract_says(wanted: Filter, record: Record) -> None:
+    assert wanted.matches(record) is wants(wanted, record)
+    assert wanted.compile()(record) is wants(wanted, record)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(TUNINGS), st.lists(FILTERS, max_size=24), st.data())
+def test_the_index_says_the_same_through_any_adds_and_removes(
+    tuning: Tuning, filters: list[Filter], data: st.DataObject
+) -> None:
+    index: FilterIndex[int] = FilterIndex(tuning=tuning)
+    pairs: set[tuple[Filter, int]] = set()
+    for step in data.draw(st.lists(st.integers(0, 9), max_size=40)):
+        if filters and step < 6:
+            pair = data.draw(st.sampled_from(filters)), data.draw(st.integers(0, 3))
+            index.add(*pair)
+            pairs.add(pair)
+        elif pairs and step < 8:
+            pair = data.draw(st.sampled_from(sorted(pairs, key=repr)))
+            index.remove(*pair)
+            pairs.remove(pair)
+        else:
+            record = data.draw(RECORDS)
+            assert Counter(index.match(record)) == expected(pairs, record)
+        assert len(index) == len(pairs)
+    record = data.draw(RECORDS)
+    assert Counter(index.match(record)) == expected(pairs, record)
+    for pair in pairs:
+        index.remove(*pair)
+    assert index.match(record) == []
+    assert is_empty(index)
+
+
+def is_empty(index: FilterIndex[Any]) -> bool:
+    return len(index) == 0 and not index._entries and not index._homes and not index._facets
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.sampled_from(TUNINGS), st.lists(FILTERS, min_size=60, max_size=120), st.lists(RECORDS, min_size=5, max_size=5)
+)
+def test_crowded_buckets(tuning: Tuning, filters: list[Filter], records: list[Record]) -> None:
+    """All in one length and under one literal, so that buckets are big enough for every kind of column."""
+    crowd = [
+        Filter(
+            subject=("a", None), constraints=wanted.constraints, area=wanted.area, exclude_nodes=wanted.exclude_nodes
+        )
+        for wanted in filters
+    ]
+    index: FilterIndex[int] = FilterIndex(tuning=tuning)
+    for token, wanted in enumerate(crowd):
+        index.add(wanted, token)
+    pairs = list(zip(crowd, range(len(crowd)), strict=True))
+    for record, word in product(records, ("4", "0", "b")):
+        at = Record(1, 0, b"", node=record.node, subject=("a", word), geometry=record.geometry)
+        assert Counter(index.match(at)) == expected(pairs, at)
+    for wanted, token in pairs[::2]:
+        index.remove(wanted, token)
+    for record in records:
+        at = Record(1, 0, b"", node=record.node, subject=("a", "4"), geometry=record.geometry)
+        assert Counter(index.match(at)) == expected(pairs[1::2], at)
+
+
+# -- cases worth a name
+
+
+def record_at(*subject: str, node: str | None = None, geometry: Geometry | None = None) -> Record:
+    return Record(1, 0, b"", node=node, subject=subject, geometry=geometry)
+
+
+def number(op: Op, *operands: int) -> Constraint:
+    return Constraint(Kind.INT, op, operands)
+
+
+@pytest.mark.parametrize("tuning", TUNINGS)
+def test_integers_beyond_2_to_53_are_exact_in_columns(tuning: Tuning) -> None:
+    index: FilterIndex[tuple[str, int]] = FilterIndex(tuning=tuning)
+    edges = [2**53 + step for step in range(-20, 21)] + [INT_MAX, INT_MAX - 1, INT_MIN, INT_MIN + 1]
+    for edge in edges:
+        for op in (Op.GTE, Op.LTE, Op.GT, Op.LT, Op.EQ):
+            index.add(Filter(subject=("x", None), constraints=[(1, number(op, edge))]), (op.value, edge))
+    for value in edges:
+        answer = Counter(index.match(record_at("x", str(value))))
+        assert answer == Counter(
+            (op, edge)
+            for edge in edges
+            for op, yes in [
+                ("gte", value >= edge),
+                ("lte", value <= edge),
+                ("gt", value > edge),
+                ("lt", value < edge),
+                ("eq", value == edge),
+            ]
+            if yes
+        )
+
+
+def test_equal_filters_share_an_entry_and_answer_for_each_token() -> None:
+    index: FilterIndex[str] = FilterIndex(tuning=SMALL)
+    between = [(1, number(Op.BETWEEN, 1, 9))]
+    for token in ("one", "two", "three"):
+        index.add(Filter(subject=("x", None), constraints=list(between)), token)
+    for low in range(1, 9):
+        index.add(Filter(subject=("x", None), constraints=[(1, number(Op.GT, low))]), f"gt{low}")
+    index.add(Filter(subject=("x", None), constraints=between), "two")  # again: no change
+    assert len(index) == 11
+    assert len(index._entries) == 9
+    assert sorted(index.match(record_at("x", "2"))) == ["gt1", "one", "three", "two"]
+    index.remove(Filter(subject=("x", None), constraints=between), "two")
+    assert sorted(index.match(record_at("x", "1"))) == ["one", "three"]
+    index.remove(Filter(subject=("x", None), constraints=between), "one")
+    assert index.match(record_at("x", "1")) == ["three"]
+
+
+def test_removing_what_is_not_there_is_an_error_and_changes_nothing() -> None:
+    index: FilterIndex[str] = FilterIndex()
+    index.add(EVERYTHING, "one")
+    with pytest.raises(KeyError):
+        index.remove(EVERYTHING, "two")
+    with pytest.raises(KeyError):
+        index.remove(Filter(subject=("a",)), "one")
+    assert index.match(record_at("a")) == ["one"]
+    assert len(index) == 1
+
+
+def test_tokens_may_be_any_hashable_thing() -> None:
+    index: FilterIndex[tuple[int, ...]] = FilterIndex(tuning=SMALL)
+    for low in range(20):
+        index.add(Filter(constraints=[(0, number(Op.GTE, low))]), (low, low))
+    assert sorted(index.match(record_at("2"))) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_the_index_does_not_keep_what_was_removed() -> None:
+    """Come and go for long: as much is held at the end as when nobody had come and gone."""
+    index: FilterIndex[int] = FilterIndex()
+    for turn in range(5_000):
+        box = f"{turn % 50},0,{turn % 50},5,{turn % 50 + 1},5,{turn % 50},0"
+        wanted = Filter(subject=("x", None), area=parse_polygon(box), exclude_nodes=[f"n{turn}"])
+        index.add(wanted, turn)
+        index.add(Filter(subject=("x", None), constraints=[(1, number(Op.GT, turn))]), turn)
+        if turn >= 20:
+            old = turn - 20
+            box = f"{old % 50},0,{old % 50},5,{old % 50 + 1},5,{old % 50},0"
+            index.remove(Filter(subject=("x", None), area=parse_polygon(box), exclude_nodes=[f"n{old}"]), old)
+            index.remove(Filter(subject=("x", None), constraints=[(1, number(Op.GT, old))]), old)
+    assert len(index) == 40
+    (facet,) = index._facets[2].values()
+    (bucket,) = facet.buckets.values()
+    groups = list(bucket._groups.values())
+    assert groups
+    assert max(group._size for group in groups) <= 2 * Tuning().tail_max + 60
+    assert sum(map(len, groups)) + len(bucket._loose) == 40
+
+
+def test_many_shapes_of_filter_need_few_look_ups() -> None:
+    tuning = Tuning()
+    index: FilterIndex[int] = FilterIndex(tuning=tuning)
+    shapes = list(product([None, "v"], repeat=9))
+    for token, shape in enumerate(shapes):
+        index.add(Filter(subject=shape), token)
+    assert len(index._facets[9]) <= tuning.facets_max + 9
+    assert sorted(index.match(record_at(*["v"] * 9))) == list(range(len(shapes)))
+    some = ["v", "w"] * 4 + ["v"]
+    answer = [
+        token for token, shape in enumerate(shapes) if all(w in (None, t) for w, t in zip(shape, some, strict=True))
+    ]
+    assert sorted(index.match(record_at(*some))) == answer
+
+
+def test_an_in_constraint_is_spread_over_buckets_only_while_it_is_small() -> None:
+    index: FilterIndex[str] = FilterIndex()
+    small = Filter(subject=("x", None), constraints=[(1, number(Op.IN, *range(10)))])
+    large = Filter(subject=("x", None), constraints=[(1, number(Op.IN, *range(0, 2_000, 2)))])
+    index.add(small, "small")
+    index.add(large, "large")
+    assert sum(len(facet.buckets) for facet in index._facets[2].values()) == 11
+    assert sorted(index.match(record_at("x", "8"))) == ["large", "small"]
+    assert index.match(record_at("x", "1998")) == ["large"]
+    assert index.match(record_at("x", "1997")) == []
+    index.remove(small, "small")
+    index.remove(large, "large")
+    assert is_empty(index)
+
+
+def test_heavy_polygons_on_either_side() -> None:
+    def round_ring(vertices: int, radius: int) -> str:
+        turns = [2 * math.pi * n / vertices for n in range(vertices)]
+        points = [f"{radius * math.sin(t):.6f},{radius * math.cos(t):.6f}" for t in turns]
+        return ",".join([*points, points[0]])
+
+    areas: list[Polygon] = [parse_polygon(round_ring(n, r)) for n, r in product((4, 60, 900), (5, 20, 40))]
+    index: FilterIndex[int] = FilterIndex(tuning=SMALL)
+    for token, area in enumerate(areas):
+        index.add(Filter(area=area), token)
+    index.add(Filter(area=parse_polygon("70,70,70,80,80,80,70,70")), -1)
+    for vertices, radius in product((4, 100, 5_000), (1, 30)):
+        record = record_at(geometry=geometry_of(round_ring(vertices, radius)))
+        assert sorted(index.match(record)) == list(range(len(areas)))
+
+
+def test_excluding_nodes_leaves_the_rest_as_it_is() -> None:
+    index: FilterIndex[str] = FilterIndex()
+    for n in range(100):
+        index.add(Filter(subject=("x", None), exclude_nodes=[f"n{n}"]), f"not n{n}")
+    index.add(Filter(subject=("x", None)), "all")
+    assert len(index.match(record_at("x", "1"))) == 101
+    answer = index.match(record_at("x", "1", node="n7"))
+    assert len(answer) == 100
+    assert "not n7" not in answer
