@@ -58,7 +58,12 @@ class Committer:
         revisions left out because what is stored of their stream is damaged. Raises WriteFailed: nothing written."""
         began = self._clock.monotonic()
         ready, refused = self._close(revisions, resting=resting)
-        durable: list[Change] = self._values.pending() if shelf else []
+        durable: list[Change] = []
+        if any(revision.keys and revision.home is self.store for revision in ready):
+            with self.store.view() as view:  # before the puts: a key may be used again the moment it is forgotten
+                durable += dedupe.forget(self._registry, view, self._clock.now_ns())
+        if shelf:
+            durable += self._values.pending()
         durable += changes
         volatile: list[Change] = []
         for revision in ready:
@@ -67,9 +72,6 @@ class Committer:
                 durable.append(revision.meta_change())
         if any(revision.created for revision in ready):
             durable.append((Space.FACTS, NEXT_ID, seal(NEXT_ID, ID.pack(self._registry.next_id))))
-        if any(revision.keys and revision.home is self.store for revision in ready):
-            with self.store.view() as view:
-                durable += dedupe.forget(self._registry, view, self._clock.now_ns())
         sync = self._write(durable, ready) if durable else 0.0
         if volatile:
             self._ephemeral.write(volatile)

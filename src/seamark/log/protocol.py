@@ -13,7 +13,7 @@ from seamark import limits
 from seamark.errors import SeamarkError
 from seamark.log.record import Draft, Record
 from seamark.log.settings import StreamSettings
-from seamark.log.watermarks import Cursor, Gap, Watermarks
+from seamark.log.watermarks import Cursor, Gap, Loss, Watermarks
 
 
 class Put(msgspec.Struct, frozen=True):
@@ -239,3 +239,12 @@ class Health(Protocol):
     """Capability: what an acknowledgement of this engine is really worth, and whether it takes writes now."""
 
     def health(self) -> dict[str, str | int | float | bool]: ...
+
+
+@runtime_checkable
+class Declares(Protocol):
+    """Capability: a loss that happened before the records came here, told in place of the records."""
+
+    async def lose(self, name: str, upto: int, loss: Loss) -> StreamState:
+        """Give out the seqs from the head up to `upto` as lost, without records. Durable before it returns."""
+        ...

@@ -6,6 +6,7 @@ import fcntl
 import os
 import struct
 from pathlib import Path
+from typing import Self
 
 from seamark.errors import Corrupt, StoreLocked
 
@@ -44,6 +45,30 @@ class DirectoryLock:
         os.close(self._fd)
 
 
+class Watch:
+    """Whether a process owns the directory; while nobody does, nobody can begin to as long as we look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path / LOCK_NAME
+        self._fd = -1
+        self.owned = False
+
+    def __enter__(self) -> Self:
+        try:
+            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return self  # a copy, or a store that was never opened since
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            self.owned = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+
+
 class Tail:
     """What the file's own meta pages say about its length and its last transactions."""
 
@@ -68,6 +93,12 @@ class Tail:
     @property
     def cut(self) -> bool:
         return self.size < self.expected
+
+    @property
+    def paired(self) -> bool:
+        """Transactions write the two headers in turn, so they are one apart, each in its own place."""
+        even, odd = self.transactions
+        return (even, odd) == (0, 0) or (even % 2 == 0 and odd % 2 == 1 and abs(even - odd) == 1)
 
 
 def check(path: Path) -> None:
