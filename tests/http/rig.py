@@ -7,7 +7,7 @@ import hashlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -341,6 +341,11 @@ class Client:
             return self._buffer == b"" and self.socket.recv(65_536) == b""
         except ConnectionResetError:
             return True
+
+    def answers(self) -> Iterator[Answer]:
+        """Whole answers until the server closes."""
+        while self._buffer or self.socket.recv(1, socket.MSG_PEEK):
+            yield self.answer()
 
     def rest(self) -> bytes:
         """Everything until the server closes."""
