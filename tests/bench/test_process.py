@@ -11,22 +11,23 @@ from seamark.bench.process import Process, StartFailed
 
 
 def test_usage_of_a_process_is_read() -> None:
-    before, memory = process.cpu_seconds(os.getpid()), process.memory(os.getpid())
+    before, memory = process.usage(os.getpid()), process.memory(os.getpid())
     assert before is not None
     assert memory is not None
     assert 0 < memory.private <= memory.total
     end = time.perf_counter() + 0.05
     while time.perf_counter() < end:
         pass
-    after = process.cpu_seconds(os.getpid())
+    after = process.usage(os.getpid())
     assert after is not None
-    assert after > before
+    assert after.since(before).ran > 0
+    assert after.since(before).waited >= 0
 
 
 def test_usage_of_a_process_that_is_gone_is_unknown(bare: Process) -> None:
-    assert bare.cpu_seconds() is not None
+    assert bare.usage() is not None
     bare.kill()
-    assert bare.cpu_seconds() is None
+    assert bare.usage() is None
     assert bare.memory() is None
 
 
@@ -43,3 +44,12 @@ def test_stop_ends_the_process_and_may_be_repeated(bench: Bench) -> None:
     server.stop()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_server_that_does_not_start_is_not_left_behind(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "START_SECONDS_MAX", 0.0)
+    server = process.bare(bench)
+    with pytest.raises(StartFailed, match="not ready in 0 s"), server:
+        pass
+    with pytest.raises(ProcessLookupError):
+        os.kill(server.pid, 0)

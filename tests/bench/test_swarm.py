@@ -57,6 +57,7 @@ def test_requests_are_driven_and_timed(bare: Process) -> None:
     assert result.requests > 4
     assert 0 < result.p50_ms <= result.p99_ms
     assert result.per_second == pytest.approx(result.requests / result.seconds)
+    assert "client core" in calls.disturbance([result])
     assert result.per_server_cpu is None or result.per_server_cpu > 0
 
 

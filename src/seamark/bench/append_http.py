@@ -55,7 +55,7 @@ def _cell(
     for unit, figure in figures:
         row = Row(scenario="append over HTTP", parameters=cell, value=_median(ours, figure), unit=unit)
         rows.append(against(row, REFERENCE, _median(theirs, figure)))
-    rows[0].notes = f"client core {median([result.client_share for result in ours]):.0%} busy"
+    rows[0].notes = calls.disturbance(ours)
     _aim(rows[0], cell)
     return rows
 

@@ -8,7 +8,7 @@ import time
 import msgspec
 
 from seamark.bench import wire
-from seamark.bench.process import Process
+from seamark.bench.process import Process, Usage
 from seamark.bench.sample import Sample
 from seamark.bench.swarm import Caller, Swarm, Watcher
 
@@ -25,7 +25,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     deliveries: int
     seconds: float
-    server_cpu: float | None
+    server: Usage | None
     client_cpu: float
     p50_ms: float
     p99_ms: float
@@ -38,7 +38,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def per_server_cpu(self) -> float | None:
-        return self.deliveries / self.server_cpu if self.server_cpu else None
+        return self.deliveries / self.server.ran if self.server else None
+
+    @property
+    def waited_share(self) -> float:
+        """How much of the time other work kept the server from its core: a disturbed run."""
+        return self.server.waited / self.seconds if self.server else 0.0
 
     @property
     def client_share(self) -> float:
@@ -120,19 +125,18 @@ class Audience:
         self._drain()
         self.tally.latency.clear()
         self.tally.broken = 0
-        return _Start(time.perf_counter(), self._server.cpu_seconds(), time.process_time(), self.tally.delivered)
+        return _Start(time.perf_counter(), self._server.usage(), time.process_time(), self.tally.delivered)
 
     def _end(self, start: _Start) -> Outcome:
         """Everything on its way belongs to the stretch, and so does the time it takes to arrive."""
         lost = self._drain()
         seconds = time.perf_counter() - start.clock
-        server = self._server.cpu_seconds()
-        used = None if server is None or start.server is None else server - start.server
+        used = self._server.used(start.server)
         p50, p99 = self.tally.latency.milliseconds(0.5, 0.99)
         return Outcome(
             deliveries=self.tally.delivered - start.delivered,
             seconds=seconds,
-            server_cpu=used,
+            server=used,
             client_cpu=time.process_time() - start.client,
             p50_ms=p50,
             p99_ms=p99,
@@ -148,6 +152,6 @@ class Audience:
 
 class _Start(msgspec.Struct, frozen=True):
     clock: float
-    server: float | None
+    server: Usage | None
     client: float
     delivered: int

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import msgspec
 
-from seamark.bench.process import Process
-from seamark.bench.sample import Sample
+from seamark.bench.process import Process, Usage
+from seamark.bench.sample import Sample, median
 from seamark.bench.swarm import Caller, Swarm
 
 WARM_SHARE = 0.2
+WAITED_SHARE_QUIET = 0.05
 DRAIN_SECONDS_MAX = 30.0
 
 
@@ -19,7 +21,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     requests: int
     seconds: float
-    server_cpu: float | None
+    server: Usage | None
     client_cpu: float
     p50_ms: float
     p99_ms: float
@@ -34,7 +36,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def per_server_cpu(self) -> float | None:
-        return self.requests / self.server_cpu if self.server_cpu else None
+        return self.requests / self.server.ran if self.server else None
+
+    @property
+    def waited_share(self) -> float:
+        """How much of the time other work kept the server from its core: a disturbed run."""
+        return self.server.waited / self.seconds if self.server else 0.0
 
 
 def drive(server: Process, request: bytes, *, connections: int, seconds: float) -> Result:
@@ -52,9 +59,9 @@ def drive(server: Process, request: bytes, *, connections: int, seconds: float) 
         caller.call(request)
     _spin(swarm, seconds * WARM_SHARE)
     sample.clear()
-    cpu, client, began = server.cpu_seconds(), time.process_time(), time.perf_counter()
+    usage, client, began = server.usage(), time.process_time(), time.perf_counter()
     _spin(swarm, seconds)
-    elapsed, used, spent = time.perf_counter() - began, server.cpu_seconds(), time.process_time() - client
+    elapsed, used, spent = time.perf_counter() - began, server.used(usage), time.process_time() - client
     requests = len(sample)
     p50, p99 = sample.milliseconds(0.5, 0.99)
     open_for_more = False
@@ -63,7 +70,7 @@ def drive(server: Process, request: bytes, *, connections: int, seconds: float) 
     return Result(
         requests=requests,
         seconds=elapsed,
-        server_cpu=None if cpu is None or used is None else used - cpu,
+        server=used,
         client_cpu=spent,
         p50_ms=p50,
         p99_ms=p99,
@@ -74,3 +81,15 @@ def _spin(swarm: Swarm, seconds: float) -> None:
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         swarm.turn(0.05)
+
+
+def disturbance(results: Sequence[Result]) -> str:
+    """What must be known to believe the figures: how busy the client was, and whether other work was in the way."""
+    busy = median([result.client_share for result in results])
+    waited = median([result.waited_share for result in results])
+    note = f"client core {busy:.0%} busy"
+    return (
+        note
+        if waited < WAITED_SHARE_QUIET
+        else f"{note}; disturbed: the server waited {waited:.0%} of the time for its core"
+    )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from seamark.bench import process
 from seamark.bench.audience import Audience, Outcome
 from seamark.bench.bench import Bench
+from seamark.bench.calls import WAITED_SHARE_QUIET
 from seamark.bench.row import Row, Value, against, aim
 from seamark.bench.sample import median
 
@@ -62,6 +63,9 @@ def _rows(parameters: dict[str, Value], ours: list[Outcome], theirs: list[Outcom
     ceiling = median([outcome.deliveries / outcome.client_cpu for outcome in theirs])
     note = f"client core {share:.0%} busy; its own ceiling {ceiling:,.0f}/s; lost {sum(o.lost for o in ours)}"
     note += f", out of order {sum(o.broken for o in ours)}"
+    waited = median([outcome.waited_share for outcome in ours])
+    if waited > WAITED_SHARE_QUIET:
+        note += f"; disturbed: the server waited {waited:.0%} of the time for its core"
     figures: tuple[tuple[str, Callable[[Outcome], float | None]], ...] = (
         ("deliveries per server CPU-second", lambda outcome: outcome.per_server_cpu),
         ("deliveries/s", lambda outcome: outcome.per_second),

@@ -29,15 +29,25 @@ class Memory(NamedTuple):
     private: int
 
 
+class Usage(NamedTuple):
+    """Seconds on a core, and seconds ready to run while other work had the core."""
+
+    ran: float
+    waited: float
+
+    def since(self, before: Usage) -> Usage:
+        return Usage(self.ran - before.ran, self.waited - before.waited)
+
+
 class StartFailed(Exception):
     """The server under test did not come up; the message holds the end of what it said."""
 
 
-def cpu_seconds(pid: int) -> float | None:
-    """User and system time of all threads of a process, None where the system does not say."""
+def usage(pid: int) -> Usage | None:
+    """What all threads of a process have had of their cores, None where the system does not say."""
     try:
-        tasks = [task / "schedstat" for task in Path(f"/proc/{pid}/task").iterdir()]
-        return sum(int(task.read_bytes().split(None, 1)[0]) for task in tasks) / 1e9
+        tasks = [(task / "schedstat").read_bytes().split() for task in Path(f"/proc/{pid}/task").iterdir()]
+        return Usage(sum(int(task[0]) for task in tasks) / 1e9, sum(int(task[1]) for task in tasks) / 1e9)
     except (OSError, ValueError, IndexError):
         return None
 
@@ -80,7 +90,11 @@ class Process:
         self.pinned = machine.pin(self.pid, machine.SERVER_CORE, bench.cores)
 
     def __enter__(self) -> Self:
-        self.ready()
+        try:
+            self.ready()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(
@@ -98,8 +112,13 @@ class Process:
             time.sleep(POLL_SECONDS)
         raise StartFailed(f"{self.label} was not ready in {START_SECONDS_MAX:.0f} s: {self.tail()}")
 
-    def cpu_seconds(self) -> float | None:
-        return cpu_seconds(self.pid)
+    def usage(self) -> Usage | None:
+        return usage(self.pid)
+
+    def used(self, before: Usage | None) -> Usage | None:
+        """What was used since an earlier `usage`."""
+        now = self.usage()
+        return None if now is None or before is None else now.since(before)
 
     def memory(self) -> Memory | None:
         return memory(self.pid)

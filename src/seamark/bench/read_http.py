@@ -54,7 +54,7 @@ def _page(bench: Bench, real: process.Process, page: int) -> list[Row]:
             ours.append(calls.drive(real, request, connections=CONNECTIONS, seconds=seconds))
     cell: dict[str, Value] = {"records": page, "connections": CONNECTIONS}
     speed = Row(scenario="read over HTTP", parameters=cell, unit="records/s", value=_speed(ours) * page)
-    speed.notes = f"client core {median([result.client_share for result in ours]):.0%} busy"
+    speed.notes = calls.disturbance(ours)
     slow = Row(scenario="read over HTTP", parameters=cell, unit="p99 ms", value=median([r.p99_ms for r in ours]))
     return [
         against(speed, REFERENCE, _speed(theirs) * page),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from seamark.bench import process, read_http, wire
 from seamark.bench.bench import Bench
+from seamark.bench.calls import WAITED_SHARE_QUIET
 from seamark.bench.row import Row, Value, against, aim
 from seamark.bench.sample import median
 from seamark.bench.swarm import Swarm, Watcher
@@ -24,9 +25,10 @@ SECONDS_MAX = 120.0
 class _Stretch:
     """How fast one backlog came."""
 
-    def __init__(self, records: int, seconds: float, server_cpu: float | None) -> None:
+    def __init__(self, records: int, seconds: float, used: process.Usage | None) -> None:
         self.per_second = records / seconds
-        self.per_cpu = records / server_cpu if server_cpu else None
+        self.per_cpu = records / used.ran if used else None
+        self.waited_share = used.waited / seconds if used else 0.0
 
 
 def run(bench: Bench) -> list[Row]:
@@ -49,6 +51,9 @@ def _rows(ours: list[_Stretch], theirs: list[_Stretch], backlog: int, broken: in
     cell: dict[str, Value] = {"backlog": backlog}
     speed = Row(scenario="resume", parameters=cell, unit="records/s", value=median([each.per_second for each in ours]))
     speed.notes = f"a reader that checks every event found {broken} missing, repeated or out of order"
+    waited = median([each.waited_share for each in ours])
+    if waited > WAITED_SHARE_QUIET:
+        speed.notes += f"; disturbed: the server waited {waited:.0%} of the time for its core"
     against(speed, REFERENCE, median([each.per_second for each in theirs]))
     if speed.value is not None:
         aim(speed, f">= {SPEED_AIM:,}", speed.value >= SPEED_AIM and broken == 0)
@@ -62,10 +67,10 @@ def _rows(ours: list[_Stretch], theirs: list[_Stretch], backlog: int, broken: in
 def _timed(server: process.Process, backlog: int) -> _Stretch:
     swarm = Swarm(server.host, server.port)
     try:
-        began, cpu = time.perf_counter(), server.cpu_seconds()
+        began, usage = time.perf_counter(), server.usage()
         Watcher(swarm, f"{PATH}/watch?after=0", checks=False)
         _wait(swarm, lambda: swarm.tally.delivered >= backlog)
-        return _Stretch(backlog, time.perf_counter() - began, _used(server, cpu))
+        return _Stretch(backlog, time.perf_counter() - began, server.used(usage))
     finally:
         swarm.close()
 
@@ -76,10 +81,10 @@ def _replay(server: process.Process, blob: Path, backlog: int) -> _Stretch:
     total = times * blob.stat().st_size
     swarm = Swarm(server.host, server.port)
     try:
-        began, cpu = time.perf_counter(), server.cpu_seconds()
+        began, usage = time.perf_counter(), server.usage()
         Watcher(swarm, f"{PATH}/watch?times={times}", checks=False)
         _wait(swarm, lambda: swarm.bytes_in >= total)
-        return _Stretch(times * BLOCK, time.perf_counter() - began, _used(server, cpu))
+        return _Stretch(times * BLOCK, time.perf_counter() - began, server.used(usage))
     finally:
         swarm.close()
 
@@ -97,8 +102,3 @@ def _checked(server: process.Process, backlog: int) -> int:
 def _wait(swarm: Swarm, done: Callable[[], bool]) -> None:
     if not swarm.until(done, SECONDS_MAX):
         raise TimeoutError(f"{swarm.tally.delivered} records had come after {SECONDS_MAX:.0f} s")
-
-
-def _used(server: process.Process, before: float | None) -> float | None:
-    now = server.cpu_seconds()
-    return None if now is None or before is None else now - before

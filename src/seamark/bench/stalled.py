@@ -71,16 +71,16 @@ def _flow(server: process.Process, path: str, records: int, *, stalled: int) -> 
         swarm.connect(receive_bytes=RECEIVE_BYTES).send(watch)
     Watcher(swarm, path + "/watch", checks=True)
     swarm.until(lambda: swarm.tally.opened == 1, SECONDS_MAX)
-    began, cpu = time.perf_counter(), server.cpu_seconds()
+    began, usage = time.perf_counter(), server.usage()
     _publish(swarm, wire.request("POST", path, wire.append_body(BATCH)), records // BATCH)
     if not swarm.until(lambda: swarm.tally.delivered >= records, SECONDS_MAX):
         raise TimeoutError(f"{swarm.tally.delivered} of {records} records reached the healthy reader")
-    seconds, used = time.perf_counter() - began, server.cpu_seconds()
+    seconds, used = time.perf_counter() - began, server.used(usage)
     after = server.memory()
     swarm.close()
     return _Flow(
         per_second=records / seconds,
-        per_cpu=None if cpu is None or used is None else records / (used - cpu),
+        per_cpu=records / used.ran if used else None,
         growth=None if before is None or after is None else after.private - before.private,
         broken=swarm.tally.broken,
     )
