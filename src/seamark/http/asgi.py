@@ -156,8 +156,19 @@ class _App:
         if self._fallback is None or scope["method"] not in {"GET", "HEAD"}:
             await self._stray_problem(scope, reply, raw_path, error)
             return
+        missed = False
+
+        async def unless_missing(message: Message) -> None:
+            """A page that is not there either is our 404 to tell, in our words."""
+            nonlocal missed
+            missed = missed or message.get("status") == 404
+            if not missed:
+                await reply.send(message)
+
         try:
-            await self._fallback(scope, receive, reply.send)
+            await self._fallback(scope, receive, unless_missing)
+            if missed:
+                await self._stray_problem(scope, reply, raw_path, error)
         except Exception as broken:
             self._front.report(broken, reply.request_id, UNROUTED)
             if not reply.status:

@@ -16,7 +16,7 @@ import uvicorn
 from uvicorn._compat import asyncio_run
 from uvicorn.server import HANDLED_SIGNALS, ServerState
 
-from seamark.http.asgi import ASGIApp
+from seamark.http.asgi import ASGIApp, build_asgi
 from seamark.http.health import Readiness
 from seamark.http.plane import Plane
 from seamark.telemetry import events, logs
@@ -147,9 +147,10 @@ class Server:
     async def _serve_metrics(self, plane: Plane) -> str:
         """A listener that serves the metrics plane's routes only, for networks that must not see the others."""
         state = ServerState()
+        config = _config(build_asgi(plane.front), plane, self.listening)
         host = self.listening.metrics_host
         self._metrics_server = await asyncio.get_running_loop().create_server(
-            lambda: plane.protocol(self._config, state, {}), host, self.listening.metrics_port or 0
+            lambda: plane.protocol(config, state, {}), host, self.listening.metrics_port or 0
         )
         port = self._metrics_server.sockets[0].getsockname()[1]
         return f"http://{_bracketed(host)}:{port}/metrics"
