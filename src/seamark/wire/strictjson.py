@@ -23,8 +23,9 @@ _ONE_KIND = bytes.maketrans(b"[]", b"{}")
 def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     """`body` as the decoder's type. Raises BadRequest with a message fit for the client."""
     try:
-        body.decode()
-        if len(body) > limits.JSON_DEPTH_MAX and depth(body) > limits.JSON_DEPTH_MAX:
+        if not body.isascii():
+            body.decode()
+        if _may_be_deep(body) and depth(body) > limits.JSON_DEPTH_MAX:
             raise BadRequest(f"the JSON text nests deeper than {limits.JSON_DEPTH_MAX} levels")
         return decoder.decode(body)
     except UnicodeDecodeError as error:
@@ -33,6 +34,12 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         raise BadRequest(str(error)) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
+
+
+def _may_be_deep(body: bytes) -> bool:
+    """Whether there are brackets enough; the cheap question first, because every request asks it."""
+    least = 2 * limits.JSON_DEPTH_MAX
+    return len(body) > least and len(body.translate(None, _NOT_BRACKETS)) > least
 
 
 def depth(text: bytes) -> int:
