@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from seamark.errors import BadInput, Busy, Corrupt, ShuttingDown
+from seamark.errors import BadInput, Busy, Corrupt, SeamarkError, ShuttingDown
 from seamark.limits import CLOSE_LINGER_SECONDS_MAX, LEGS_PER_SESSION_MAX, STALL_SECONDS_MAX
-from seamark.log.protocol import Page, Selector
+from seamark.log.protocol import Append, Page, Receipt, Selector
+from seamark.log.record import Draft
 from seamark.log.settings import Durability, StreamSettings
 from seamark.log.watermarks import Cursor
 from seamark.match.filter import Filter
@@ -241,12 +242,17 @@ async def test_strong_readers_see_only_what_is_durable(world: World) -> None:
 async def test_a_strong_reader_whose_cursor_is_ahead_of_the_durable_mark_waits_for_it() -> None:
     world = build("now")
     await world.append("s", "a", durability=Durability.DISK)
-    # Written in this turn: visible, and not yet durable when the reader comes.
-    await world.append("s", "b", "c", durability=Durability.DISK)
-    marks = world.inner.state_now("s").marks
-    assert marks.synced < marks.head == 3
-    _, pipe = world.watch(LegSpec(stream="s", cursor=Cursor(3), synced=True))
+    opened: list[TapPipe] = []
+
+    def acknowledged(outcome: Receipt | SeamarkError) -> None:
+        """Called between visible and durable."""
+        marks = world.inner.state_now("s").marks
+        assert marks.synced < marks.head == 3
+        opened.append(world.watch(LegSpec(stream="s", cursor=Cursor(3), synced=True))[1])
+
+    world.log.writer.submit(Append(stream="s", drafts=[Draft(b"b"), Draft(b"c")]), acknowledged)
     await world.settle()
+    (pipe,) = opened
     await world.append("s", "d")
     await world.settle()
     assert seqs(pipe.frames) == [4]
