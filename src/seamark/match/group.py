@@ -157,12 +157,14 @@ class Group(Generic[T]):
         rows = rows[self._box[0][rows] <= geometry.max_lat]
         if mask is not None:
             rows = rows[mask[rows]]
+        if self._treed == self._size:
+            return rows
         return np.concatenate((rows, self._scan(geometry, self._treed, mask)))
 
     def _meets(self, shape: Shape, rows: Rows) -> Bools:
         if self._area is Point:
             return shape.contains_each(self._box[0][rows], self._box[1][rows])
-        return shape.intersects_each(self._shapes[rows], self._vertices[rows])
+        return shape.met_by(self._shapes, self._vertices, rows)
 
     def _plant(self) -> None:
         """Make a tree of all rows there are; rows added later are scanned until they are a quarter."""

@@ -70,13 +70,14 @@ class Shape:
         """Boundary included: one shared vertex is enough."""
         return bool(shapely.intersects(self.reach, other.reach))
 
-    def intersects_each(self, others: NDArray[Any], vertices: NDArray[np.int32]) -> Bools:
-        """`intersects` for the reaches of many prepared shapes and their counts of vertices."""
+    def met_by(self, reaches: NDArray[Any], vertices: NDArray[np.int32], rows: NDArray[np.intp]) -> Bools:
+        """`intersects` for some rows of a column of prepared reaches, with their counts of vertices."""
+        others = reaches[rows]
         if not self.heavy:
             result: Bools = shapely.intersects(others, self.reach)
             return result
         # The prepared form of the side with more vertices pays most.
-        lighter = vertices < self.vertices
+        lighter = vertices[rows] < self.vertices
         meets = np.empty(len(others), dtype=np.bool_)
         meets[lighter] = shapely.intersects(self.reach, others[lighter])
         meets[~lighter] = shapely.intersects(others[~lighter], self.reach)
