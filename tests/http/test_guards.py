@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -282,14 +283,16 @@ def test_a_client_that_never_reads_its_answer_is_cut(impatient: Running) -> None
             impatient.until(lambda: impatient.plane.open == 0)
 
 
-def test_a_slow_reader_that_goes_on_reading_is_not_cut(impatient: Running) -> None:
-    with impatient.client() as client:
+def test_a_slow_reader_that_goes_on_reading_is_not_cut(start: Callable[..., Running]) -> None:
+    """It takes longer than the server's patience, which is for standing still."""
+    server = start(patience=replace(IMPATIENT, write_stall_seconds=1.0))
+    with server.client() as client:
         client.send(request("GET", "/hot/big?20000000", "Connection: close"))
-        answer = client.head()
-        for _ in range(100):
-            client.read(200_000)
-            time.sleep(0.01)
-        assert answer.headers["content-length"] == "20000000"
+        assert client.head().headers["content-length"] == "20000000"
+        for _ in range(80):
+            client.read(250_000)
+            time.sleep(0.02)
+        assert client.ended()
 
 
 def test_a_client_that_goes_on_sending_after_a_refusal_is_cut(impatient: Running) -> None:

@@ -62,7 +62,8 @@ class PlaneProtocol(OrderedProtocol):
             self.flow.pause_reading()
         else:
             self._feed(data)
-            if self.turns:
+            turns = self.turns
+            if turns and (turns[0].answer is not None or self.waiting):
                 self._advance()
 
     def eof_received(self) -> bool:  # type: ignore[override]
@@ -98,7 +99,8 @@ class PlaneProtocol(OrderedProtocol):
     def on_headers_complete(self) -> None:
         version = self.parser.get_http_version()
         self.guarded.judge(version)
-        self._judge_head()
+        if self.head_bytes or len(self.headers) > limits.HEADER_COUNT_MAX:
+            self._judge_head()
         raw_method = self.parser.get_method()
         last = not self.parser.should_keep_alive()
         if self.parser.should_upgrade():
@@ -198,14 +200,13 @@ class PlaneProtocol(OrderedProtocol):
             self._refuse(guards.HEADERS_TOO_LARGE)
 
     def _judge_head(self) -> None:
-        """A whole head. What came in one slice cannot be too large in bytes."""
+        """A head that came in several slices, or has very many lines; any other cannot be too large."""
+        if len(self.url) > limits.TARGET_BYTES_MAX:
+            raise Refused(guards.TARGET_TOO_LONG)
         if len(self.headers) > limits.HEADER_COUNT_MAX:
             raise Refused(guards.HEADERS_TOO_LARGE)
-        if self.head_bytes:
-            if len(self.url) > limits.TARGET_BYTES_MAX:
-                raise Refused(guards.TARGET_TOO_LONG)
-            if sum(len(name) + len(value) + 4 for name, value in self.headers) > limits.HEADER_BYTES_MAX:
-                raise Refused(guards.HEADERS_TOO_LARGE)
+        if sum(len(name) + len(value) + 4 for name, value in self.headers) > limits.HEADER_BYTES_MAX:
+            raise Refused(guards.HEADERS_TOO_LARGE)
 
     def _judge_upgrade(self, method: bytes) -> None:
         """We speak nothing else. Without a body the request is served as it is; with one, where it ends is unclear."""
@@ -366,7 +367,7 @@ class PlaneProtocol(OrderedProtocol):
 
     def _inspect_unsent(self, now: float, age: float) -> None:
         """The client owes us its reading: unsent bytes must become fewer."""
-        left = self.transport.get_write_buffer_size()
+        left = self._unsent()
         if left < self.left:
             self.since = now
         elif age > self.plane.patience.write_stall_seconds:

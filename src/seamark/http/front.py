@@ -28,21 +28,23 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 class Tally:
     """One route's counts, found once and then bumped."""
 
-    __slots__ = ("_cells", "_metrics", "_pattern", "seconds")
+    __slots__ = ("_cells", "_metrics", "_pattern", "_seconds")
 
     def __init__(self, metrics: Metrics, pattern: str) -> None:
         self._metrics = metrics
         self._pattern = pattern
         self._cells: dict[tuple[str, int], Counter] = {}
-        self.seconds: Histogram = metrics.histogram("seamark_http_request_seconds", pattern)
+        self._seconds: Histogram = metrics.histogram("seamark_http_request_seconds", pattern)
 
-    def count(self, method: str, status: int) -> None:
+    def count(self, method: str, status: int, seconds: float) -> None:
+        """One more answer, and how long it took."""
         cell = self._cells.get((method, status))
         if cell is None:
             named = method if method in _METHODS else "other"
             cell = self._metrics.counter("seamark_http_requests_total", self._pattern, named, str(status))
             self._cells[(named, status)] = cell
         cell.value += 1
+        self._seconds.observe(seconds)
 
 
 class Front:
@@ -104,7 +106,6 @@ class Front:
 
     def answered(self, tally: Tally, method: str, status: int, seconds: float, *, request_id: str, path: str) -> None:
         """Count one answered request, and log it if somebody asked for that."""
-        tally.count(method, status)
-        tally.seconds.observe(seconds)
+        tally.count(method, status, seconds)
         if self.access_log is not None:
             self.access_log.record(method=method, path=path, status=status, seconds=seconds, request_id=request_id)

@@ -11,6 +11,10 @@ _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+;=%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
 
 
+_hosts: set[bytes] = set()  # seen and found good; the few names a server goes by
+_HOSTS_MAX = 64
+
+
 class Refusal(NamedTuple):
     """The connection's own answer to what it will not pass on. After it the connection ends."""
 
@@ -60,12 +64,13 @@ class Guarded:
 
     def see(self, name: bytes, value: bytes) -> None:
         """Take one guarded header. The parser has already refused conflicting framing; this refuses what it lets by."""
-        value = value.strip(b" \t")
         if name == b"host":
             self.hosts += 1
-            if not _HOST.fullmatch(value):
-                raise Refused(HOST_INVALID)
-        elif name == b"content-length":
+            if value not in _hosts:
+                _check_host(value.strip(b" \t"))
+            return
+        value = value.strip(b" \t")
+        if name == b"content-length":
             self.length = int(value)
         elif name == b"transfer-encoding":
             if value.lower() != b"chunked":
@@ -90,6 +95,13 @@ class Guarded:
         if self.expects and not self.continues:
             raise Refused(EXPECTATION_UNKNOWN)
         self.continues = self.continues and (self.chunked or self.length > 0)
+
+
+def _check_host(value: bytes) -> None:
+    if not _HOST.fullmatch(value):
+        raise Refused(HOST_INVALID)
+    if len(_hosts) < _HOSTS_MAX:
+        _hosts.add(value)
 
 
 def origin_form(method: bytes, target: bytes) -> bytes:

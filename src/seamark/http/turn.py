@@ -241,7 +241,10 @@ class PlaneExchange(Turn):
     def _count(self, connection: PlaneProtocol, status: int) -> None:
         front = connection.front
         seconds = connection.monotonic() - self.begun
-        front.answered(self._tally, self.method, status, seconds, request_id=self.request_id, path=self.path)
+        if front.access_log is None:
+            self._tally.count(self.method, status, seconds)
+        else:
+            front.answered(self._tally, self.method, status, seconds, request_id=self.request_id, path=self.path)
 
 
 def _orphan() -> TransportPipe:
