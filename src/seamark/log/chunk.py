@@ -80,7 +80,8 @@ def parse(stream: str, key: bytes, value: Buffer) -> Chunk:
     try:
         return Chunk(key, value)
     except Damaged as damage:
-        raise corrupt(stream, PLACE.unpack(key)[1], "chunk", damage) from damage
+        seq = PLACE.unpack(key)[1] if len(key) == PLACE.size else 0
+        raise corrupt(stream, seq, "chunk", damage) from damage
 
 
 def records_of(stream: str, chunk: Chunk) -> list[Record]:

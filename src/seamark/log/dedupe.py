@@ -10,7 +10,7 @@ from seamark.log.chunk import corrupt
 from seamark.log.keys import FirstReceipt, expiry_put, idempotency_key, receipt_of
 from seamark.log.ledger import Ledger, Registry
 from seamark.log.protocol import Receipt
-from seamark.log.seal import Damaged
+from seamark.log.seal import Damaged, unseal
 from seamark.log.store import ID, SEQ, Change, Space, View
 
 
@@ -48,17 +48,18 @@ def repeat(ledger: Ledger, row: FirstReceipt) -> Receipt:
 def forget(registry: Registry, view: View, now: int) -> list[Change]:
     """A few keys whose window has passed. The window is the one in force now, not the one when the key was filed."""
     changes: list[Change] = []
-    for key, _ in islice(view.scan(Space.EXPIRY, b"", SEQ.pack(max(now, 0))), limits.KEYS_PURGED_PER_COMMIT):
-        changes.append((Space.EXPIRY, key, None))
+    for key, sealed in islice(view.scan(Space.EXPIRY, b"", SEQ.pack(max(now, 0))), limits.KEYS_PURGED_PER_COMMIT):
         place = key[SEQ.size :]
-        value = view.get(Space.KEYS, place)
-        if value is None:
-            continue
-        ledger = registry.by_id(ID.unpack_from(place)[0])
         try:
-            row = receipt_of(place, value)
+            unseal(key, sealed)
+            value = view.get(Space.KEYS, place)
+            row = None if value is None else receipt_of(place, value)
         except Damaged:
             continue  # left for `verify` to show; it is never used
+        changes.append((Space.EXPIRY, key, None))
+        if row is None:
+            continue
+        ledger = registry.by_id(ID.unpack_from(place)[0])
         window_ms = 0 if ledger is None else ledger.meta.settings.dedupe_window_ms
         if ledger is not None and alive(row, window_ms, now):
             changes.append(expiry_put(place, row.created, window_ms))

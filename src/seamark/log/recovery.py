@@ -46,7 +46,7 @@ def reload(registry: Registry, store: Store) -> None:
     """The store came back by itself: where it holds more than we knew, it is right."""
     with store.view() as view:
         for key, value in view.scan(Space.STREAMS, b""):
-            ledger = registry.find(key.decode())
+            ledger = registry.find(key.decode("utf-8", "replace"))
             if ledger is None or ledger.store is not store:
                 continue
             try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from seamark.log.chunk import chunks_from, records_of
+from seamark.log.chunk import chunks_from, corrupt, records_of
 from seamark.log.keys import subject_prefix, subject_put
 from seamark.log.revision import Revision
+from seamark.log.seal import Damaged, unseal
 from seamark.log.store import ID, SEQ, Space, View, after
 
 
@@ -21,7 +22,7 @@ def replace(revision: Revision) -> None:
     superseded: set[int] = set()
     with revision.reading() as view:
         for subject, seqs in arriving.items():
-            stored = [] if revision.created else _stored(view, stream_id, subject)
+            stored = [] if revision.created else _stored(revision.ledger.name, view, stream_id, subject)
             surplus = max(len(stored) + len(seqs) - keep, 0)
             revision.remove(stored[:surplus])
             unseen = max(surplus - len(stored), 0)
@@ -53,6 +54,13 @@ def reindex(revision: Revision, before: int) -> None:
             revision.remove(seqs[:-keep])
 
 
-def _stored(view: View, stream_id: int, subject: tuple[str, ...]) -> list[int]:
+def _stored(name: str, view: View, stream_id: int, subject: tuple[str, ...]) -> list[int]:
     prefix = subject_prefix(stream_id, subject)
-    return [SEQ.unpack_from(key, len(prefix))[0] for key, _ in view.scan(Space.SUBJECTS, prefix, after(prefix))]
+    seqs: list[int] = []
+    for key, value in view.scan(Space.SUBJECTS, prefix, after(prefix)):
+        try:
+            unseal(key, value)
+        except Damaged as damage:
+            raise corrupt(name, seqs[-1] if seqs else 0, "subject", damage) from damage
+        seqs.append(SEQ.unpack_from(key, len(prefix))[0])
+    return seqs

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import lmdb
-from lmdb.verify import VerifyError
-from lmdb.verify import verify as verify_structure
 
 from seamark import limits
 from seamark.errors import Corrupt, StoreLocked
@@ -64,11 +62,8 @@ def _check_file(data: Path, report: Report) -> None:
         return
     if not tail.paired:
         report.note("", 0, "the two headers of the file do not follow one another")
-    try:
-        for problem in verify_structure(str(data), subdir=False):  # type: ignore[no-untyped-call]
-            report.note("", 0, problem)
-    except VerifyError as error:
-        report.note("", 0, str(error))
+    for problem in directory.structure_problems(data):
+        report.note("", 0, problem)
 
 
 class _Walk:

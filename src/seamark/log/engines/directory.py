@@ -8,6 +8,9 @@ import struct
 from pathlib import Path
 from typing import Self
 
+from lmdb.verify import VerifyError
+from lmdb.verify import verify as verify_structure
+
 from seamark.errors import Corrupt, StoreLocked
 
 LOCK_NAME = "seamark.lock"
@@ -102,17 +105,35 @@ class Tail:
 
 
 def check(path: Path) -> None:
-    """Refuse a store whose file vanished or cannot be mapped safely; lengthen one that merely ends early, so that
-    what is missing reads as zeros, which fail their checksums, instead of ending the process with a bus error."""
+    """Refuse a store whose file vanished or was cut: a map of it could end the process on the first read."""
     data = path / DATA_NAME
-    marked = (path / MARK_NAME).exists()
     if not data.exists() or data.stat().st_size == 0:
-        if marked:
+        if (path / MARK_NAME).exists():
             raise _broken(data, "the directory held a store and the file is missing or empty")
         return
+    if Tail(data).cut:
+        problems = structure_problems(data)
+        if problems:
+            raise _broken(data, f"it was cut short ({problems[0]})")
+        lengthen(path)
+
+
+def lengthen(path: Path) -> None:
+    """The last pages may be free ones that were never written; let the file have its full length nevertheless, so
+    that a cut can be told from that."""
+    data = path / DATA_NAME
     tail = Tail(data)
     if tail.cut:
         os.truncate(data, tail.expected)
+
+
+def structure_problems(data: Path) -> list[str]:
+    """Whether the file's pages form sound trees, proven without mapping it."""
+    try:
+        problems: list[str] = verify_structure(str(data), subdir=False)  # type: ignore[no-untyped-call]
+    except VerifyError as error:
+        return [str(error)]
+    return problems
 
 
 def mark(path: Path) -> None:

@@ -40,12 +40,16 @@ class LmdbView:
     def scan(self, space: Space, start: bytes, stop: bytes | None = None) -> Iterator[tuple[bytes, Buffer]]:
         with self._txn.cursor(db=self._dbs[space]) as cursor:
             more = cursor.set_range(start)
+            least = start
             while more:
                 key, value = cursor.item()
                 key = bytes(key)
+                if key < least:
+                    raise _disorder()
                 if stop is not None and key >= stop:
                     return
                 yield key, value
+                least = key + b"\0"
                 more = cursor.next()
 
     def floor(self, space: Space, key: bytes) -> tuple[bytes, Buffer] | None:
@@ -55,7 +59,11 @@ class LmdbView:
                 found = cursor.last()
             elif bytes(cursor.key()) != key:
                 found = cursor.prev()
-            return (bytes(cursor.key()), cursor.value()) if found else None
+            if not found:
+                return None
+            if bytes(cursor.key()) > key:
+                raise _disorder()
+            return bytes(cursor.key()), cursor.value()
 
 
 class LmdbStore:
@@ -151,8 +159,8 @@ class LmdbStore:
     def close(self) -> None:
         self._drop_env()
         try:
-            directory.check(self._path)
-        except Corrupt:
+            directory.lengthen(self._path)
+        except (Corrupt, OSError):
             pass  # it was told when it was read; closing has nothing to add
         self._lock.release()
 
@@ -253,6 +261,11 @@ def open_embedded(
     except BaseException:
         store.close()
         raise
+
+
+def _disorder() -> Corrupt:
+    """A damaged page can show keys that were never written; no meaning may be read into them."""
+    return Corrupt("the store's keys are out of order", stream="", seq=0, where="store")
 
 
 def _cause(error: Exception) -> str:
