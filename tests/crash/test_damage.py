@@ -7,6 +7,7 @@ import asyncio
 import os
 import random
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,14 +23,14 @@ from seamark.log.settings import Durability, StreamSettings
 from seamark.log.verify import verify
 from seamark.log.watermarks import Cursor
 from seamark.telemetry.metrics import Metrics
-from seamark.testing.autopsy import Morgue
+from seamark.testing.autopsy import AFTER_THE_DAMAGE, Morgue, Verdict
 from seamark.testing.faults import cut_file, flip_random_byte
 from seamark.testing.reading import read_all
 
 pytestmark = pytest.mark.crash
 
-FLIPS = int(os.environ.get("SEAMARK_CRASH_FLIPS", "150"))
-CUTS = int(os.environ.get("SEAMARK_CRASH_CUTS", "40"))
+FLIPS = int(os.environ.get("SEAMARK_CRASH_FLIPS", "100"))
+CUTS = int(os.environ.get("SEAMARK_CRASH_CUTS", "30"))
 DATA = "data.mdb"
 Truth = dict[str, dict[int, Record]]
 
@@ -81,8 +82,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
 
 
 @pytest.fixture(scope="module")
-def morgue() -> Morgue:
-    return Morgue()
+def morgue() -> Iterator[Morgue]:
+    with Morgue() as morgue:
+        yield morgue
 
 
 @pytest.fixture
@@ -106,37 +108,44 @@ def missing(truth: Truth, found: dict[str, list[Record]]) -> int:
     return sum(len(records) - len(found.get(stream, ())) for stream, records in truth.items())
 
 
+def check(truth: Truth, verdict: Verdict, context: str) -> str:
+    """No wrong byte, no silence, nothing unforeseen. Returns what kind of end it was."""
+    assert not verdict.unforeseen, f"{context}: {verdict.unforeseen}"
+    assert verdict.findings is not None, f"{context} ends `verify` with signal {verdict.ended_by}"
+    if verdict.remains is None:
+        assert verdict.ended_by != signal.SIGALRM, f"{context}: reading hangs"
+        assert verdict.findings, f"{context} ends a reader, and verify does not say so"
+        return "ended the reader"
+    remains = verdict.remains
+    read = {s: [r for r in records if r.payload != AFTER_THE_DAMAGE] for s, records in remains.records.items()}
+    assert wrong(truth, read) == [], f"{context}: wrong bytes were served"
+    if remains.errors or missing(truth, read):
+        assert verdict.findings, f"{context} costs records ({remains.errors}), and verify does not say so"
+        assert remains.errors, f"{context} costs records silently"
+        return "refused"
+    return "found by verify alone" if verdict.findings else "dead space"
+
+
 def test_an_undamaged_store_is_found_whole(whole: tuple[Path, Truth], morgue: Morgue, copies: Iterator[Path]) -> None:
-    remains = morgue.remains(next(copies))
-    assert remains.errors == set()
-    assert (wrong(whole[1], remains.records), missing(whole[1], remains.records)) == ([], 0)
-    assert morgue.findings(whole[0]) == 0
+    verdict = morgue.examine(next(copies), whole[1], write=True)
+    assert verdict.findings == []
+    assert verdict.remains is not None
+    assert verdict.remains.errors == set()
+    assert check(whole[1], verdict, "nothing") == "dead space"
+    assert {name for name in whole[1] if not whole[1][name]} == set()
 
 
 def test_flipped_bytes_are_never_served(
     whole: tuple[Path, Truth], morgue: Morgue, copies: Iterator[Path], source: random.Random
 ) -> None:
-    truth, tally = whole[1], Counter[str]()
+    tally = Counter[str]()
     for _ in range(FLIPS):
         path = next(copies)
         flip = flip_random_byte(path / DATA, source)
-        findings = morgue.findings(path)  # never ends the process that asks
-        remains = morgue.remains(path)
-        if remains.ended_by is not None:
-            assert remains.ended_by, f"reading hangs after {flip}"
-            assert findings, f"{flip} ends a reader, and verify does not say so"
-            tally["ended the reader, verify says so"] += 1
-            continue
-        assert wrong(truth, remains.records) == [], f"wrong bytes were served after {flip}"
-        if remains.errors or missing(truth, remains.records):
-            assert findings, f"{flip} costs records ({remains.errors}), and verify does not say so"
-            assert remains.errors, f"{flip} costs records silently"
-            tally["refused, verify says so"] += 1
-        else:
-            tally["found by verify alone" if findings else "dead space"] += 1
+        tally[check(whole[1], morgue.examine(path, whole[1]), f"{flip}")] += 1
     print(dict(tally))  # noqa: T201  (how the flips were spread; shown with -s)
-    assert tally["refused, verify says so"] > FLIPS // 10
-    assert tally["ended the reader, verify says so"] <= FLIPS // 4
+    assert tally["refused"] > FLIPS // 10
+    assert tally["ended the reader"] <= FLIPS // 4
 
 
 def test_a_damaged_value_hides_only_itself(whole: tuple[Path, Truth], tmp_path: Path) -> None:
@@ -172,24 +181,15 @@ async def truth_of_all_but(log: Log, name: str) -> Truth:
 def test_a_file_that_ends_early_ends_no_process(
     whole: tuple[Path, Truth], morgue: Morgue, copies: Iterator[Path], source: random.Random
 ) -> None:
-    truth, tally = whole[1], Counter[str]()
+    tally = Counter[str]()
     size = (whole[0] / DATA).stat().st_size
     sizes = [0, 1, 4_095, 4_096, 8_191, 8_192, 12_288, size - 4_096, size - 1]
-    sizes += [source.randrange(size) for _ in range(CUTS)]
-    for length in sizes:
+    for length in sizes + [source.randrange(size) for _ in range(CUTS)]:
         path = next(copies)
         cut_file(path / DATA, length)
-        findings = morgue.findings(path)
-        remains = morgue.remains(path, write=True)
-        assert remains.ended_by is None, f"cut to {length} of {size} bytes: ended by signal {remains.ended_by}"
-        context = f"cut to {length} of {size} bytes: {remains.errors}"
-        written = {s: [r for r in records if r.seq in truth[s]] for s, records in remains.records.items()}
-        assert wrong(truth, written) == [], context
-        if remains.errors or missing(truth, written):
-            assert remains.errors, f"{context}: records are missing silently"
-            assert findings, f"{context}: verify does not say so"
-            tally["refused"] += 1
-        else:
-            tally["whole"] += 1
-        assert findings or length == size, f"{context}: verify does not miss the end of the file"
-    assert tally["refused"] >= len(sizes) // 2
+        verdict = morgue.examine(path, whole[1], write=True)
+        assert not verdict.ended_by, f"cut to {length} of {size} bytes: ended by signal {verdict.ended_by}"
+        assert verdict.findings, f"cut to {length} of {size} bytes: verify does not miss the end of the file"
+        tally[check(whole[1], verdict, f"cut to {length} of {size} bytes")] += 1
+    print(dict(tally))  # noqa: T201  (how the cuts were spread; shown with -s)
+    assert tally["refused"] >= CUTS // 2

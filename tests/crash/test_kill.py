@@ -75,10 +75,13 @@ def run_and_kill(witness: Witness, path: Path, life: int, source: random.Random)
     command = [sys.executable, "-m", "seamark.testing.scribe", str(path), f"L{life}", str(source.randrange(2**31))]
     lines: list[bytes] = []
     speaking = threading.Event()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as scribe:
+    stderr = path.with_suffix(".stderr")
+    with (
+        stderr.open("wb") as said,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said) as scribe,
+    ):
         assert scribe.stdin is not None
         assert scribe.stdout is not None
-        assert scribe.stderr is not None
         stdout = scribe.stdout
 
         def listen() -> None:
@@ -97,7 +100,7 @@ def run_and_kill(witness: Witness, path: Path, life: int, source: random.Random)
         ended = scribe.poll()
         scribe.kill()
         listener.join(30)
-        assert ended is None, scribe.stderr.read().decode()
+        assert ended is None, stderr.read_text()
     for line in lines:
         if line.endswith(b"\n"):
             witness.hear(line)

@@ -1,13 +1,21 @@
 """Opening a damaged store in a process of its own, because a map of a broken file may end the process that reads it.
-Says what could still be read; whether it is right is for the caller to know."""
+Says what could still be read; whether that is right is for the caller to know.
+
+`python -m seamark.testing.autopsy` is the small process that forks one child for every examination it is asked for.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
-from collections.abc import Callable
-from multiprocessing.connection import Connection
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterable
 from pathlib import Path
+from types import TracebackType
+from typing import IO
 
 import msgspec
 
@@ -18,16 +26,25 @@ from seamark.log.protocol import Append, Log
 from seamark.log.record import Draft, Record
 from seamark.log.verify import verify
 from seamark.log.watermarks import Cursor
+from seamark.telemetry import logs
 from seamark.telemetry.metrics import Metrics
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 60
+AFTER_THE_DAMAGE = b"after the damage"
 PAGE_RECORDS = 16  # small pages, so that one damaged value hides little
+
+
+class Wish(msgspec.Struct):
+    """Verify a store, then open it, read these streams, and then, if asked, append to each of them."""
+
+    path: str
+    streams: list[str]
+    write: bool
 
 
 class Remains(msgspec.Struct):
     """What was left of a store. An error is written as its code."""
 
-    ended_by: int | None = None  # the signal that ended the examining process; 0 when it had to be ended
     open_error: str | None = None
     list_error: str | None = None
     records: dict[str, list[Record]] = msgspec.field(default_factory=dict)
@@ -40,60 +57,76 @@ class Remains(msgspec.Struct):
         return {error for error in found if error is not None}
 
 
+class Verdict(msgspec.Struct):
+    """How an examination went. Nothing is certain: each part may be missing because the process ended before it."""
+
+    findings: list[str] | None = None  # what `verify` says, before anything was opened
+    remains: Remains | None = None
+    unforeseen: str = ""  # the traceback of an exception that is no SeamarkError
+    ended_by: int = 0  # the signal that ended the process
+
+
 class Morgue:
-    """Forks a fresh process for every examination, from a small one that has everything imported."""
+    """The examining process. Use it as a context manager."""
 
     def __init__(self) -> None:
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([__name__])
+        command = [sys.executable, "-m", "seamark.testing.autopsy"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def remains(self, path: Path, *, write: bool = False) -> Remains:
-        """Open the store, read every stream, and if asked append to each."""
-        answer, signal = self._ask(_remains, path, write)
-        return msgspec.msgpack.decode(answer, type=Remains) if answer else Remains(ended_by=signal)
+    def __enter__(self) -> Morgue:
+        return self
 
-    def findings(self, path: Path) -> int:
-        """How many findings `verify` has; -1 when it refuses to look at the file at all. It may not die."""
-        answer, signal = self._ask(_findings, path, write=False)
-        assert answer, f"verify was ended by signal {signal}"
-        return msgspec.msgpack.decode(answer, type=int)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.__exit__(kind, error, trace)
 
-    def _ask(self, act: Callable[[str, bool], object], path: Path, write: bool) -> tuple[bytes, int]:
-        """What the process answered, or nothing and the signal that ended it."""
-        here, there = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_answer, args=(act, str(path), write, there), daemon=True)
-        process.start()
-        there.close()
-        try:
-            if here.poll(PATIENCE_SECONDS):
-                return here.recv_bytes(), 0
-            process.kill()
-            return b"", 0
-        except EOFError:
-            process.join()
-            return b"", -(process.exitcode or 0)
-        finally:
-            here.close()
-            process.join()
-            process.close()
+    def examine(self, path: Path, streams: Iterable[str], *, write: bool = False) -> Verdict:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(msgspec.json.encode(Wish(str(path), list(streams), write)) + b"\n")
+        self._process.stdin.flush()
+        return msgspec.json.decode(self._process.stdout.readline(), type=Verdict)
 
 
-def _answer(act: Callable[[str, bool], object], path: str, write: bool, there: Connection) -> None:
-    there.send_bytes(msgspec.msgpack.encode(act(path, write)))
+def main() -> None:
+    logs.configure(level="critical", style="json")
+    for line in sys.stdin.buffer:
+        verdict = _in_a_child(msgspec.json.decode(line, type=Wish))
+        sys.stdout.buffer.write(msgspec.json.encode(verdict) + b"\n")
+        sys.stdout.buffer.flush()
 
 
-def _findings(path: str, _: bool) -> int:
+def _in_a_child(wish: Wish) -> Verdict:
+    here, there = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(PATIENCE_SECONDS)
+        with open(there, "wb", buffering=0) as answer:
+            _answer(wish, answer)
+        os._exit(0)
+    os.close(there)
+    with open(here, "rb") as said:
+        lines = said.read().splitlines()
+    _, status = os.waitpid(child, 0)
+    verdict = msgspec.json.decode(lines[-1], type=Verdict) if lines else Verdict()
+    verdict.ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    return verdict
+
+
+def _answer(wish: Wish, answer: IO[bytes]) -> None:
+    """Say after every step what is known; the last line counts."""
+    verdict, path = Verdict(), Path(wish.path)
     try:
-        return len(verify(Path(path)).findings)
-    except SeamarkError:
-        return -1
+        verdict.findings = [str(finding) for finding in verify(path).findings]
+        answer.write(msgspec.json.encode(verdict) + b"\n")
+        verdict.remains = asyncio.run(_examine(path, wish))
+    except BaseException:
+        verdict.unforeseen = traceback.format_exc()
+    answer.write(msgspec.json.encode(verdict) + b"\n")
 
 
-def _remains(path: str, write: bool) -> Remains:
-    return asyncio.run(_examine(Path(path), write))
-
-
-async def _examine(path: Path, write: bool) -> Remains:
+async def _examine(path: Path, wish: Wish) -> Remains:
     remains = Remains()
     try:
         log = open_embedded(path, SystemClock(), Metrics())
@@ -101,14 +134,13 @@ async def _examine(path: Path, write: bool) -> Remains:
         remains.open_error = error.code
         return remains
     try:
-        names = [state.name for state in await log.streams(limit=1_000)]
+        await log.streams(limit=1_000)
     except SeamarkError as error:
         remains.list_error = error.code
-        names = []
-    for name in names:
+    for name in wish.streams:
         await _read(log, name, remains)
-    if write:
-        await _write(log, names, remains)
+    if wish.write:
+        await _write(log, wish.streams, remains)
     try:
         await log.close()
     except SeamarkError as error:
@@ -145,6 +177,10 @@ async def _read(log: Log, name: str, remains: Remains) -> None:
 async def _write(log: Log, names: list[str], remains: Remains) -> None:
     for name in names:
         try:
-            await log.append(Append(stream=name, drafts=[Draft(b"after the damage")]))
+            await log.append(Append(stream=name, drafts=[Draft(AFTER_THE_DAMAGE)]))
         except SeamarkError as error:
             remains.write_error = error.code
+
+
+if __name__ == "__main__":
+    main()

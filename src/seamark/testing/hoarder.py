@@ -17,6 +17,7 @@ from seamark.log.engines.embedded import open_embedded
 from seamark.log.protocol import Append, Log, Receipt
 from seamark.log.record import Draft
 from seamark.log.settings import Durability, StreamSettings
+from seamark.telemetry import logs
 from seamark.telemetry.metrics import Metrics
 from seamark.testing.reading import read_all
 
@@ -70,6 +71,7 @@ def say(attempt: Attempt) -> None:
 
 
 async def _main(path: str) -> None:
+    logs.configure(level="warning", style="json")  # to stderr: standard output belongs to the ledger
     log = open_embedded(Path(path), SystemClock(), Metrics())
     await hoard(log)
     await log.close()

@@ -143,7 +143,7 @@ class StreamModel:
         while self.settings.ttl_ms and self.records and self._is_too_old(self.records[0], now_ns):
             self._lose_oldest(Loss.TTL)
         self._replace()
-        while self.settings.discard is Discard.OLD and self._is_over_cap():
+        while self._is_over_cap():  # a stream that rejects gets here only when its bounds were tightened
             self._lose_oldest(Loss.CAP)
 
     def _is_too_old(self, record: Record, now_ns: int) -> bool:

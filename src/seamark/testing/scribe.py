@@ -19,6 +19,7 @@ from seamark.log.engines.embedded import open_embedded
 from seamark.log.protocol import Append, Log, Put, Receipt, Selector, TagMatch
 from seamark.log.record import Draft
 from seamark.log.settings import Durability, StreamSettings
+from seamark.telemetry import logs
 from seamark.telemetry.metrics import Metrics
 
 CAP_RECORDS = 60
@@ -125,6 +126,7 @@ def say(line: Line) -> None:
 
 async def _main(path: str, life: str, seed: str) -> None:
     retries = decode_intents(sys.stdin.buffer.readline())
+    logs.configure(level="warning", style="json")  # to stderr: standard output belongs to the ledger
     log = open_embedded(Path(path), SystemClock(), Metrics())
     await Scribe(log, life, int(seed)).live(retries)
 
