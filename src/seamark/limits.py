@@ -104,7 +104,7 @@ MATCH_LINEAR_MAX = _limit("MATCH_LINEAR_MAX", 8, "filters", "a smaller bucket is
 MATCH_TREE_MIN = _limit("MATCH_TREE_MIN", 4_096, "filters", "below it scanning boxes is as fast as a spatial tree")
 MATCH_EXPAND_MAX = _limit("MATCH_EXPAND_MAX", 32, "buckets", "one filter's `in` values spread over as many buckets")
 MATCH_FACETS_MAX = _limit(
-    "MATCH_FACETS_MAX", 32, "facets", "hash look-ups of one record; further shapes of filter share single-token facets"
+    "MATCH_FACETS_MAX", 256, "facets", "hash look-ups of one record; further shapes of filter share single-token facets"
 )
 MATCH_GROUPS_MAX = _limit("MATCH_GROUPS_MAX", 8, "groups", "column sets of one bucket, each scanned for each record")
 MATCH_SHAPE_CACHE_BYTES = _limit(
