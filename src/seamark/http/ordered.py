@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import fcntl
 import sys
-import termios
 from collections import deque
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
@@ -289,8 +287,11 @@ class OrderedProtocol(HttpToolsProtocol):
         waiting = self.transport.get_write_buffer_size()
         handle = self.transport.get_extra_info("socket")
         try:
+            import fcntl  # not everywhere
+            import termios
+
             queued = fcntl.ioctl(handle.fileno(), termios.TIOCOUTQ, b"\0" * 4)
-        except (OSError, ValueError, AttributeError):
+        except (ImportError, OSError, ValueError, AttributeError):
             return waiting
         return waiting + int.from_bytes(queued, sys.byteorder)
 

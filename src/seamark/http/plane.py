@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
 
+_AT_A_TIME = 1_000  # connections inspected before the loop has its turn again: well under a millisecond
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
     """How long the plane waits, and for how many. The defaults are the bounds; tests ask for less."""
@@ -44,7 +47,7 @@ class Plane:
         self.connections: set[OrderedProtocol] = set()
         self.pipes: set[TransportPipe] = set()
         self._closing: dict[TransportPipe, tuple[float, int]] = {}
-        self._round: asyncio.TimerHandle | None = None
+        self._round: asyncio.Handle | None = None
         self._refused = front.metrics.counter("seamark_http_refused_total", "too_many_connections")
         self._log = logs.logger("http")
         open_now = front.metrics.gauge("seamark_http_connections")
@@ -115,14 +118,22 @@ class Plane:
         self._round = loop.call_later(self.patience.round_seconds, self._end_round, loop)
 
     def _end_round(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._round = None
         self.now = self.front.clock.monotonic()
-        for connection in list(self.connections):
+        self._inspect(loop, list(self.connections))
+
+    def _inspect(self, loop: asyncio.AbstractEventLoop, left: list[OrderedProtocol]) -> None:
+        """Some of the connections, then others have their turn before the rest."""
+        for connection in left[-_AT_A_TIME:]:
             try:
                 connection.inspect(self.now)
             except Exception as error:  # one broken connection must not end the rounds of all the others
                 self._log.error(events.TASK_FAILED, task="plane.round", exc_info=error)
                 connection.abort()
+        del left[-_AT_A_TIME:]
+        if left:
+            self._round = loop.call_soon(self._inspect, loop, left)
+            return
+        self._round = None
         self._cut_stuck_pipes()
         if self.open:
             self._begin_round(loop)

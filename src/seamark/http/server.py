@@ -216,6 +216,7 @@ def _config(app: ASGIApp, plane: Plane, listening: Listening) -> uvicorn.Config:
         lifespan="on",
         access_log=False,
         log_config=None,
+        log_level="warning",  # what it would say at info, our own events say
         server_header=False,
         date_header=True,
         proxy_headers=False,
