@@ -14,6 +14,7 @@ from seamark.cli.options import load_settings
 from seamark.cli.output import Output, Step
 from seamark.errors import BadInput, Corrupt, WriteFailed
 from seamark.log.engines import directory
+from seamark.log.verify import verify
 
 POLL_SECONDS = 0.1
 TAIL_ATTEMPTS = 3
@@ -45,6 +46,7 @@ def copy_store(source: Path, target: Path, step: Step) -> int:
     if not (source / directory.DATA_NAME).is_file():
         raise BadInput(f"{source} holds no store; accepted: the data directory of a server")
     _refuse_cut(source)
+    _refuse_broken(source)
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -68,6 +70,15 @@ def _refuse_cut(source: Path) -> None:
             return
     found = f"{tail.size} bytes instead of {tail.expected}"
     raise Corrupt(f"{source} is damaged: its data file ends early ({found})", stream="", seq=0, where="file")
+
+
+def _refuse_broken(source: Path) -> None:
+    """LMDB follows the pointers of the pages it copies, and a wrong one may end the process. A store that is being
+    written cannot be walked like this; there the running server would have met the damage."""
+    with directory.Watch(source) as watch:
+        problems = [] if watch.owned else list(directory.structure_problems(source / directory.DATA_NAME))
+    if problems:
+        raise Corrupt(f"{source} is damaged: {problems[0]}; run seamark verify", stream="", seq=0, where="file")
 
 
 def _copy(source: Path, partial: Path, step: Step) -> None:
@@ -99,8 +110,6 @@ def _copy(source: Path, partial: Path, step: Step) -> None:
 
 
 def _check_copy(partial: Path) -> None:
-    from seamark.log.verify import verify
-
     report = verify(partial)
     if report.findings:
         message = f"the copy has {len(report.findings)} findings, so the original has: run seamark verify"

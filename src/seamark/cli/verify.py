@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
-import msgspec
 
 from seamark.cli.exits import Exit
 from seamark.cli.options import load_settings
 from seamark.cli.output import Output
 from seamark.errors import BadInput
+from seamark.log.engines import directory
+from seamark.log.findings import Report
+from seamark.log.verify import verify as walk
 
 
 @click.command()
@@ -16,17 +20,30 @@ from seamark.errors import BadInput
 @click.option("--config", "config_file", metavar="FILE", help="Settings file, as for serve.")
 @click.option("--json/--text", "json", default=None, help="JSON lines or text. [text on a terminal]")
 def verify(data: str | None, config_file: str | None, json: bool | None) -> int:
-    """Check everything in a data directory that is in use: checksums, density, counts, marks, indexes. Only reads. Ends
-    with 0 when all is well, with 1 when there are findings, with 2 when there is no readable store."""
-    from seamark.log.engines import directory
-    from seamark.log.verify import verify as walk
-
+    """Check everything in a data directory that is in use: structure, checksums, density, counts, marks, indexes. Only
+    reads; beside a running server it checks the state after one commit. Ends with 0 when all is well, with 1 when there
+    are findings, with 2 when there is no store to look at."""
     path = load_settings(config_file, {"data": data}).data
-    if not (path / directory.DATA_NAME).is_file():
+    if not any((path / name).exists() for name in (directory.DATA_NAME, directory.MARK_NAME)):
         raise BadInput(f"{path} holds no store; accepted: the data directory of a server")
     output = Output(json=json)
-    report = walk(path)
-    for finding in report.findings:
-        facts = msgspec.structs.asdict(finding)
-        output.line({"event": "finding", **facts}) if output.json else output.say(f"{finding}", style="bold red")
+    with output.progress("streams") as step:
+        report = walk(path, progress=step)
+    _print(output, path, report)
     return Exit.FINDINGS if report.findings else Exit.OK
+
+
+def _print(output: Output, path: Path, report: Report) -> None:
+    for finding in report.findings:
+        if output.json:
+            output.line({"event": "finding", "stream": finding.stream, "seq": finding.seq, "what": finding.what})
+        else:
+            output.say(str(finding), style="bold red")
+    if output.json:
+        facts = {"streams": report.streams, "records": report.records, "findings": len(report.findings)}
+        output.line({"event": "verified", "path": str(path), "at_rest": report.at_rest, **facts})
+        return
+    counted = f"{report.streams:,} streams with {report.records:,} records"
+    beside = "" if report.at_rest else "; a server is running on it, so the file's structure was not walked"
+    found = f"{len(report.findings)} findings" if report.findings else "everything is as it should be"
+    output.say(f"{path}: {counted}: {found}{beside}", style="red" if report.findings else "green")
