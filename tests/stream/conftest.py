@@ -96,6 +96,19 @@ class TapPipe:
             assert self.owner is not None
             self.owner.resume()
 
+    def fill(self) -> None:
+        """Be full from now on, without anything written."""
+        self.stalled = True
+        if not self._paused and not self._closing:
+            self._paused = True
+            assert self.owner is not None
+            self.owner.pause()
+
+    def leave(self) -> None:
+        """Take what is there and hang up."""
+        self.taken += self.waiting
+        self.abort()
+
     @property
     def frames(self) -> list[Frame]:
         return self.frames_after(0)
