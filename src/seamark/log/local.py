@@ -116,10 +116,12 @@ class LocalLog:
         if ledger is None:
             self._commit(self._gate.create(name, settings))
             return Configured(self.state_now(name), True)
+        now = self._clock.now_ns()
         revision = Revision(ledger)
-        retention.expire(revision, self._clock.now_ns())
+        retention.expire(revision, now)
         before = ledger.meta.settings
         revision.meta.settings = settings
+        retention.expire(revision, now)  # age goes before caps, under the new settings as well
         revision.must_commit = True
         subjects.reindex(revision, before.latest_per_subject)
         home = self._gate.home(settings)
