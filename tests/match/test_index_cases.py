@@ -14,7 +14,7 @@ from seamark.match.constraint import INT_MAX, INT_MIN, Constraint, Kind, Op
 from seamark.match.filter import EVERYTHING, Filter
 from seamark.match.index import FilterIndex
 from seamark.match.plan import Tuning
-from seamark.match.spatial import Polygon, geometry_of, parse_polygon
+from seamark.match.spatial import Polygon, geometry_of, parse_point, parse_polygon
 
 SMALL = Tuning(linear_max=1, tail_max=1, tree_min=2, expand_max=4, facets_max=2, groups_max=2)
 
@@ -166,3 +166,49 @@ def test_excluding_nodes_leaves_the_rest_as_it_is() -> None:
     answer = index.match(record_at("x", "1", node="n7"))
     assert len(answer) == 100
     assert "not n7" not in answer
+
+
+def test_a_large_in_constraint_is_more_than_its_interval() -> None:
+    index: FilterIndex[int] = FilterIndex(tuning=SMALL)
+    for token in range(20):
+        evens = range(2 * token, 2 * token + 200, 2)
+        index.add(Filter(subject=("x", None), constraints=[(1, number(Op.IN, *evens))]), token)
+    assert sorted(index.match(record_at("x", "100"))) == list(range(20))
+    assert index.match(record_at("x", "101")) == []
+
+
+@pytest.mark.parametrize("tuning", [Tuning(), SMALL])
+def test_stored_bounds_count_whatever_the_shape_says(tuning: Tuning) -> None:
+    index: FilterIndex[int] = FilterIndex(tuning=tuning)
+    for token in range(20):
+        index.add(Filter(area=parse_polygon(f"{token},0,{token},2,{token + 1},2,{token + 1},0,{token},0")), token)
+        index.add(Filter(area=parse_point(f"{token}.5,1")), 100 + token)
+    whole = "0,-1,0,3,21,3,21,-1,0,-1"
+    assert len(index.match(record_at(geometry=geometry_of(whole)))) == 40
+    narrow = Geometry(whole, 5.25, 0, 5.75, 2)
+    assert sorted(index.match(record_at(geometry=narrow))) == [5, 105]
+    assert index.match(record_at(geometry=Geometry(whole, 50, 50, 60, 60))) == []
+
+
+def test_what_was_removed_from_a_tree_is_not_found() -> None:
+    index: FilterIndex[int] = FilterIndex(tuning=Tuning(linear_max=1, tail_max=30, tree_min=4))
+    polygons = [parse_polygon(f"{at},0,{at},2,{at + 1},2,{at},0") for at in range(40)]
+    for token, area in enumerate(polygons):
+        index.add(Filter(area=area), token)
+        index.add(Filter(area=parse_point(f"{token}.5,1")), 100 + token)
+    whole = record_at(geometry=geometry_of("0,-1,0,3,60,3,60,-1,0,-1"))
+    assert len(index.match(whole)) == 80
+    for token in range(0, 40, 2):
+        index.remove(Filter(area=polygons[token]), token)
+        index.remove(Filter(area=parse_point(f"{token}.5,1")), 100 + token)
+    odd = list(range(1, 40, 2))
+    assert sorted(index.match(whole)) == odd + [100 + token for token in odd]
+    index.add(Filter(area=polygons[0]), 0)
+    assert sorted(index.match(whole)) == [0, *odd, *(100 + token for token in odd)]
+
+
+def test_excluded_nodes_hold_in_columns_too() -> None:
+    index: FilterIndex[int] = FilterIndex(tuning=SMALL)
+    for token in range(20):
+        index.add(Filter(constraints=[(0, number(Op.GTE, token))], exclude_nodes=[f"n{token}"]), token)
+    assert sorted(index.match(record_at("9", node="n3"))) == [0, 1, 2, 4, 5, 6, 7, 8, 9]

@@ -153,8 +153,7 @@ class Group(Generic[T]):
         if shape is None or shape.bounds != bounds:
             return self._scan(geometry, 0, mask)  # the tree would answer for other bounds than the stored ones
         rows: Rows = self._tree.query(shape.reach)
-        # Removed since the tree was made: their boxes compare false.
-        rows = rows[self._box[0][rows] <= geometry.max_lat]
+        # Those removed since the tree was made have no shape and no place any more, and pass no predicate.
         if mask is not None:
             rows = rows[mask[rows]]
         if self._treed == self._size:
