@@ -149,6 +149,9 @@ TARGET_BYTES_MAX = _limit(
 PIPELINE_MAX = _limit("PIPELINE_MAX", 128, "requests", "unanswered requests of one connection; reading stops there")
 CONNECTIONS_MAX = _limit("CONNECTIONS_MAX", 50_000, "connections", "open sockets of one process")
 QUERY_FIELDS_MAX = _limit("QUERY_FIELDS_MAX", 1_024, "fields", "parameters of one query string")
+CONNECTIONS_REFUSED_MAX = _limit(
+    "CONNECTIONS_REFUSED_MAX", 256, "connections", "open only to be told that there is no room; further ones are cut"
+)
 JSON_DEPTH_MAX = _limit("JSON_DEPTH_MAX", 128, "levels", "nesting of one JSON text")
 PARSE_SLICE_BYTES = _limit(
     "PARSE_SLICE_BYTES", 16 * KIB, "bytes", "fed to the parser at a time, so that limits bite early"

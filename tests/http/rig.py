@@ -89,6 +89,7 @@ class Routes:
                 ("POST", "/coroutine", self.coroutine),
                 ("GET", "/slow", self.later),
                 ("GET", "/stream", self.stream),
+                ("GET", "/stream-later", self.stream_later),
                 ("GET", "/boom", self.boom),
                 ("GET", "/missing", self.missing),
                 ("GET", "/busy", self.busy),
@@ -136,6 +137,12 @@ class Routes:
         pipe.owner = owner
         self.owners.append(owner)
         pipe.write(Block(b": hello\n\n"))
+
+    async def stream_later(self, exchange: Exchange) -> None:
+        await asyncio.sleep(0.01)
+        self.stream(exchange)
+        if exchange.query == b"boom":
+            raise RuntimeError("secret")
 
     def boom(self, exchange: Exchange) -> None:
         raise RuntimeError("secret")
@@ -346,6 +353,13 @@ class Client:
         """Whole answers until the server closes."""
         while self._buffer or self.socket.recv(1, socket.MSG_PEEK):
             yield self.answer()
+
+    def all(self) -> bytes:
+        """Whatever still comes, and be it cut off."""
+        try:
+            return self.rest()
+        except ConnectionResetError:
+            return self._buffer
 
     def rest(self) -> bytes:
         """Everything until the server closes."""

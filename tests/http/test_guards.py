@@ -322,6 +322,17 @@ def test_connections_beyond_the_cap_get_a_503_and_others_stay(start: Callable[..
         client.socket.close()
 
 
+def test_a_flood_of_connections_beyond_the_cap_is_cut(start: Callable[..., Running]) -> None:
+    server = start(patience=Patience(connections_max=1))
+    clients = [server.client() for _ in range(limits.CONNECTIONS_REFUSED_MAX + 50)]
+    said = [client.all() for client in clients[1:]]
+    assert said.count(b"") >= 40
+    assert sum(b" 503 " in text for text in said) >= limits.CONNECTIONS_REFUSED_MAX - 10
+    assert clients[0].get("/hot/echo/a").status == 200
+    for client in clients:
+        client.socket.close()
+
+
 # -- pure
 @settings(max_examples=300, deadline=None)
 @given(

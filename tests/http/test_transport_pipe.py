@@ -13,10 +13,13 @@ import pytest
 
 from seamark import limits
 from seamark.http.connection import PlaneProtocol
+from seamark.http.front import Front
+from seamark.http.plane import Plane
 from seamark.http.transport_pipe import TransportPipe
 from seamark.http.turn import PlaneExchange
 from seamark.stream.pipe import Block
-from tests.http.rig import Client, Owner, Running, request
+from seamark.telemetry.metrics import Metrics
+from tests.http.rig import Client, Owner, Running, authenticate, request
 
 PREFIXES = pytest.mark.parametrize("prefix", ["/hot", "/cold"])
 
@@ -51,6 +54,30 @@ def test_closing_says_the_last_block_and_ends_the_body(server: Running, client: 
     assert client.chunks() == b"event: bye\n\n"
     server.until(lambda: owner.said == ["gone"])
     assert server.call(lambda: owner.pipe.closing)
+
+
+@PREFIXES
+def test_a_coroutine_may_stream_and_its_failure_ends_the_stream(server: Running, client: Client, prefix: str) -> None:
+    owner = opened(server, client, f"{prefix}/stream-later")
+    server.call(lambda: owner.pipe.write(Block(b"one")))
+    assert client.chunk() == b"one"
+    with server.client() as other:
+        count = len(server.routes.owners)
+        other.send(request("GET", f"{prefix}/stream-later?boom"))
+        server.until(lambda: len(server.routes.owners) > count)
+        broken = server.routes.owners[count]
+        server.until(lambda: broken.said == ["gone"])
+        if prefix == "/hot":
+            assert b"secret" not in other.all()  # cut off
+        else:
+            assert b"secret" not in other.answer().body  # an ASGI server can only be told that it is over
+
+
+def test_a_client_that_left_before_its_stream_began(server: Running) -> None:
+    count = len(server.routes.owners)
+    with server.client() as client:
+        client.send(request("GET", "/hot/stream-later"))
+    server.until(lambda: len(server.routes.owners) > count and server.routes.owners[count].said == ["gone"])
 
 
 def test_a_closed_pipe_takes_writes_and_drops_them(server: Running, client: Client) -> None:
@@ -172,6 +199,32 @@ def test_a_stream_closed_before_its_turn_ends_properly(server: Running, client: 
     assert client.answer().status == 201
     assert client.answer().body == b": hello\n\nbye"
     server.until(lambda: owner.said == ["gone"])
+
+
+async def test_a_pipe_that_takes_over_a_full_transport_starts_paused() -> None:
+    """Earlier answers still fill the connection, and the transport has said so to the protocol before."""
+    near, far = socket.socketpair()
+    far.setblocking(False)
+    loop = asyncio.get_running_loop()
+    plane = Plane(Front([], authenticate=authenticate, metrics=Metrics()))
+    transport, _ = await loop.create_connection(asyncio.Protocol, sock=near)
+    assert isinstance(transport, asyncio.Transport)
+    transport.write(b"x" * 5_000_000)
+    pipe = TransportPipe(plane, b"head", chunked=True)
+    owner = Owner(pipe)
+    pipe.owner = owner
+    transport.set_protocol(pipe)
+    pipe.attach(transport)
+    assert owner.said == ["pause"]
+    received = 0
+    while received < 5_000_004:
+        received += len(await loop.sock_recv(far, 1_000_000))
+    await asyncio.sleep(0.01)
+    assert owner.said == ["pause", "resume"]
+    far.close()
+    while plane.open:
+        await asyncio.sleep(0.01)
+    assert owner.said == ["pause", "resume", "gone"]
 
 
 def test_a_waiting_stream_has_backpressure_too(server: Running, client: Client) -> None:

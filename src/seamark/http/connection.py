@@ -43,7 +43,9 @@ class PlaneProtocol(OrderedProtocol):
         super().connection_made(transport)
         fits = self.plane.join(self)
         self.since = self.plane.now
-        if not fits:
+        if not fits and self.plane.crowded:
+            transport.abort()
+        elif not fits:
             self._refuse(guards.CONNECTIONS_FULL)
             self._advance()
 
@@ -72,7 +74,7 @@ class PlaneProtocol(OrderedProtocol):
             return False
         if any(isinstance(turn, AsgiTurn) for turn in self.turns):
             return False
-        self.turns[-1].last = True
+        self.turns[-1].last = self.deserted = True
         self.phase = DEAF
         return True
 

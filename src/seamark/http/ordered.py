@@ -58,6 +58,7 @@ class OrderedProtocol(HttpToolsProtocol):
         self.held = False  # reading is paused because turns wait
         self.flush_due = False
         self.continue_due = False
+        self.deserted = False  # the client has stopped speaking, and may have left
         self.midway = False  # the last turn's request was not read to its end
         self.unwritten = 0  # answer bytes not yet given to the transport
         self.phase = Phase.FRESH
@@ -67,12 +68,13 @@ class OrderedProtocol(HttpToolsProtocol):
 
     # -- what turns call
     def answered(self, turn: Turn) -> None:
-        """`turn` has its answer. Several in one tick are written together."""
+        """`turn` has its answer. Several in one tick are written together; a stream begins in the next one, because
+        its owner is set only after this returns."""
         assert turn.answer is not None
         self.unwritten += len(turn.answer)
         if self.busy or turn is not self.turns[0]:
             return
-        if len(self.turns) == 1:
+        if len(self.turns) == 1 and turn.pipe is None:
             self._advance()
         else:
             self._flush_soon()
@@ -266,8 +268,9 @@ class OrderedProtocol(HttpToolsProtocol):
         self.connections.discard(self)
         self.plane.leave(self)
         self.parser = None  # type: ignore[assignment]
-        if transport.is_closing():
+        if transport.is_closing() or self.deserted:
             pipe.lost()
+            transport.close()
             return
         transport.set_protocol(pipe)
         pipe.attach(transport)

@@ -78,6 +78,11 @@ class Plane:
             self._refused.value += 1
         return fits
 
+    @property
+    def crowded(self) -> bool:
+        """Even those who are told that there is no room have become too many."""
+        return self.open > self.patience.connections_max + limits.CONNECTIONS_REFUSED_MAX
+
     def leave(self, connection: OrderedProtocol) -> None:
         self.connections.discard(connection)
 

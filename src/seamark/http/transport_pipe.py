@@ -93,7 +93,9 @@ class TransportPipe(asyncio.Protocol):
             transport.write(b"".join(waiting))
         if self._closed:
             self._finish(transport)
-        elif self._paused and transport.get_write_buffer_size() <= limits.PIPE_LOW_WATER_BYTES:
+        elif transport.get_write_buffer_size() > limits.PIPE_HIGH_WATER_BYTES:
+            self.pause_writing()  # earlier answers may have paused the transport already: it says so only once
+        else:
             self.resume_writing()
 
     def lost(self) -> None:
@@ -115,14 +117,16 @@ class TransportPipe(asyncio.Protocol):
         return False  # a client that will not speak again is taken to have left: SSE clients never half-close
 
     def pause_writing(self) -> None:
-        self._paused = True
-        if self.owner is not None and not self._closed:
-            self.owner.pause()
+        if not self._paused:
+            self._paused = True
+            if self.owner is not None and not self._closed:
+                self.owner.pause()
 
     def resume_writing(self) -> None:
-        self._paused = False
-        if self.owner is not None and not self._closed:
-            self.owner.resume()
+        if self._paused:
+            self._paused = False
+            if self.owner is not None and not self._closed:
+                self.owner.resume()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._host is not None:
@@ -137,7 +141,7 @@ class TransportPipe(asyncio.Protocol):
                 transport.write(data)
         elif self._waiting is not None:
             self._waiting.append(data)
-            if not self._paused and self.buffered > limits.PIPE_HIGH_WATER_BYTES:
+            if self.buffered > limits.PIPE_HIGH_WATER_BYTES:
                 self.pause_writing()
 
     def _finish(self, transport: asyncio.Transport) -> None:
