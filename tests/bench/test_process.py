@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import time
 
 import pytest
@@ -53,3 +55,21 @@ def test_a_server_that_does_not_start_is_not_left_behind(bench: Bench, monkeypat
         pass
     with pytest.raises(ProcessLookupError):
         os.kill(server.pid, 0)
+
+
+def test_socket_memory_counts_what_nobody_has_read() -> None:
+    before = process.socket_memory()
+    listener = socket.create_server(("127.0.0.1", 0))
+    reader = socket.create_connection(listener.getsockname())
+    writer, _ = listener.accept()
+    writer.setblocking(False)
+    sent = 0
+    with contextlib.suppress(BlockingIOError):
+        while sent < 8 * 1024 * 1024:
+            sent += writer.send(bytes(65_536))
+    after = process.socket_memory()
+    for each in (listener, reader, writer):
+        each.close()
+    assert before is not None
+    assert after is not None
+    assert after > before

@@ -71,6 +71,19 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("SEAMARK_")} | QUIET
 
 
+def socket_memory() -> int | None:
+    """Bytes that the system's TCP buffers hold, of all processes together; None where it does not say."""
+    try:
+        lines = Path("/proc/net/sockstat").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith("TCP:"):
+            words = line.split()
+            return int(words[words.index("mem") + 1]) * os.sysconf("SC_PAGESIZE")
+    return None
+
+
 class Process:
     """Started in the constructor; `ready` waits until it takes requests. Always stopped by its own pid."""
 
