@@ -14,6 +14,7 @@ from seamark.access.principal import Principal
 from seamark.clock import Clock, SystemClock
 from seamark.console.routes import console_routes
 from seamark.http.access_log import AccessLog
+from seamark.http.allocator import keep_memory
 from seamark.http.asgi import ASGIApp, Receive, Scope, Send, build_asgi
 from seamark.http.front import Authenticate, Front
 from seamark.http.health import Readiness, health_routes, metrics_route, openapi_route
@@ -107,6 +108,7 @@ class Assembly:
 
 def serve(settings: Settings, *, on_ready: Callable[[str], None]) -> int:
     """Serve until told to stop; the exit code."""
+    keep_memory()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_serve(settings, on_ready))
 

@@ -25,7 +25,7 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         if not body.isascii():
             body.decode()
-        if _may_be_deep(body) and depth(body) > limits.JSON_DEPTH_MAX:
+        if _too_deep(body):
             raise BadRequest(f"the JSON text nests deeper than {limits.JSON_DEPTH_MAX} levels")
         return decoder.decode(body)
     except UnicodeDecodeError as error:
@@ -36,19 +36,25 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         raise BadRequest(f"the body is not JSON: {error}") from None
 
 
-def _may_be_deep(body: bytes) -> bool:
-    """Whether there are brackets enough; the cheap question first, because every request asks it."""
-    least = 2 * limits.JSON_DEPTH_MAX
-    return len(body) > least and len(body.translate(None, _NOT_BRACKETS)) > least
+def _too_deep(body: bytes) -> bool:
+    """The cheap questions first, because every request asks them: whether there are brackets enough at all."""
+    enough = 2 * limits.JSON_DEPTH_MAX
+    if len(body) <= enough:
+        return False
+    structure = body.translate(None, _NOT_STRUCTURE)
+    return len(structure) > enough and _depth(structure, body) > limits.JSON_DEPTH_MAX
 
 
 def depth(text: bytes) -> int:
     """How deep brackets nest outside strings. Right for well-formed JSON; for anything else some number."""
-    brackets = text.translate(None, _NOT_STRUCTURE)
-    if b"\\" in brackets or _quoted_brackets(brackets):
+    return _depth(text.translate(None, _NOT_STRUCTURE), text)
+
+
+def _depth(structure: bytes, text: bytes) -> int:
+    if b"\\" in structure or _quoted_brackets(structure):
         brackets = _outside_strings(text)
     else:
-        brackets = brackets.translate(None, b'"')
+        brackets = structure.translate(None, b'"')
     brackets = brackets.translate(_ONE_KIND)
     levels = 0
     while brackets and levels <= limits.JSON_DEPTH_MAX:
