@@ -58,7 +58,6 @@ def test_a_server_that_does_not_start_is_not_left_behind(bench: Bench, monkeypat
 
 
 def test_socket_memory_counts_what_nobody_has_read() -> None:
-    before = process.socket_memory()
     listener = socket.create_server(("127.0.0.1", 0))
     reader = socket.create_connection(listener.getsockname())
     writer, _ = listener.accept()
@@ -70,6 +69,5 @@ def test_socket_memory_counts_what_nobody_has_read() -> None:
     after = process.socket_memory()
     for each in (listener, reader, writer):
         each.close()
-    assert before is not None
     assert after is not None
-    assert after > before
+    assert after >= sent
