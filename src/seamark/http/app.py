@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import seamark
-from seamark.access.keys import NOBODY, KeyRing, parse_keys
+from seamark.access.keys import ANYONE, NOBODY, KeyRing, parse_keys
 from seamark.access.principal import Principal
 from seamark.clock import Clock, SystemClock
 from seamark.console.routes import console_routes
@@ -178,6 +178,8 @@ def _authenticator(keys: KeyRing) -> Authenticate:
     def authenticate(headers: Headers, query: bytes, route: Route) -> Principal:
         if not route.action:
             return NOBODY
+        if not keys:
+            return ANYONE
         return keys.authenticate(next((value for name, value in headers if name == b"authorization"), None))
 
     return authenticate
