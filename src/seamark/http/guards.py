@@ -51,16 +51,13 @@ class Refused(Exception):
 
 
 class Guarded:
-    """What the guarded headers of one request said."""
+    """What the guarded headers of one request said. Made for every request, so the defaults live on the class."""
 
-    __slots__ = ("chunked", "continues", "expects", "hosts", "length")
-
-    def __init__(self) -> None:
-        self.hosts = 0
-        self.length = 0
-        self.chunked = False
-        self.expects = False
-        self.continues = False
+    hosts = 0
+    length = 0
+    chunked = False
+    expects = False
+    continues = False
 
     def see(self, name: bytes, value: bytes) -> None:
         """Take one guarded header. The parser has already refused conflicting framing; this refuses what it lets by."""

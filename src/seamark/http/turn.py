@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class Turn:
-    """A place in the order. `answer` is what to write when the place is reached; `last` ends the connection after it."""
+    """A place in the order. `answer` is what to write when the place is reached; `last` ends the connection after it.
 
-    __slots__ = ("answer", "last", "pipe", "started")
+    Defaults live on the classes: turns are short-lived and many, and most never change most of these.
+    """
 
-    def __init__(self) -> None:
-        self.answer: bytes | None = None
-        self.last = False
-        self.pipe: TransportPipe | None = None
-        self.started = False
+    answer: bytes | None = None
+    last = False
+    pipe: TransportPipe | None = None
+    started = False
 
     def start(self) -> None:
         """Begin working on it. Called once, when the connection has room."""
@@ -43,10 +43,7 @@ class Turn:
 class ReadyTurn(Turn):
     """An answer that the connection gives by itself."""
 
-    __slots__ = ("connection", "data")
-
     def __init__(self, connection: PlaneProtocol, data: bytes, *, last: bool) -> None:
-        super().__init__()
         self.connection = connection
         self.data = data
         self.last = last
@@ -60,10 +57,7 @@ class ReadyTurn(Turn):
 class AsgiTurn(Turn):
     """A request that uvicorn hands to the ASGI app. It writes its own answer, so it starts when its place is reached."""
 
-    __slots__ = ("app", "connection", "cycle")
-
     def __init__(self, connection: PlaneProtocol, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        super().__init__()
         self.connection = connection
         self.cycle = cycle
         self.app = app
@@ -80,34 +74,15 @@ class AsgiTurn(Turn):
 class PlaneExchange(Turn):
     """A hot request: the `Exchange` that routes are written against, answered inside the protocol."""
 
-    __slots__ = (
-        "_head_only",
-        "_http10",
-        "_tally",
-        "begun",
-        "body",
-        "body_bytes",
-        "body_bytes_max",
-        "connection",
-        "error",
-        "headers",
-        "match",
-        "method",
-        "params",
-        "parts",
-        "path",
-        "principal",
-        "query",
-        "request_id",
-    )
-
     principal: Principal  # set before the route runs
+    body = b""
+    body_bytes = 0
+    parts: list[bytes] | None = None
+    error: Exception | None = None
+    begun = 0.0
+    _http10 = False
 
     def __init__(self, connection: PlaneProtocol, match: Match, *, method: str, query: bytes, headers: Headers) -> None:
-        self.answer = None
-        self.last = False
-        self.started = False
-        self.pipe = None
         self.connection: PlaneProtocol | None = connection
         self.match = match
         self.path = match.path
@@ -115,16 +90,10 @@ class PlaneExchange(Turn):
         self.method = method
         self.query = query
         self.headers = headers
-        self.body = b""
-        self.body_bytes = 0
         self.body_bytes_max = match.route.body_bytes_max
-        self.parts: list[bytes] | None = None
-        self.error: Exception | None = None
         self.request_id = connection.front.new_id()
-        self.begun = 0.0
         self._tally = connection.front.tally(match.route.path)
         self._head_only = method == "HEAD"
-        self._http10 = False
 
     # -- Exchange
     def header(self, name: bytes) -> bytes | None:
