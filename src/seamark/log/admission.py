@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from seamark import limits
 from seamark.errors import HeadConflict, QuotaExceeded, StreamFull, StreamNotFound
-from seamark.log import dedupe, intake, retention
+from seamark.log import dedupe, retention
 from seamark.log.ledger import Ledger, Registry
 from seamark.log.meta import Meta
 from seamark.log.protocol import Append, Done
@@ -65,7 +65,6 @@ class Gate:
         if ledger is None:
             if append.create is None:
                 raise StreamNotFound(f"there is no stream {append.stream}", stream=append.stream)
-            intake.check_settings(append.create)
             return self.create(append.stream, append.create)
         revision = Revision(ledger)
         if retention.due(ledger, group.now):

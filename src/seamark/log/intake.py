@@ -26,6 +26,8 @@ def measure(append: Append) -> tuple[int, int]:
         )
     if append.key is not None:
         check_text("idempotency key", append.key, limits.KEY_BYTES_MAX)
+    if append.create is not None:
+        check_settings(append.create)
     records_size = size = measure_drafts(append.drafts)
     for put in append.puts:
         size += check_put(put)
