@@ -71,6 +71,12 @@ JSON = st.recursive(
 )
 
 
+def test_deep_and_wide_costs_one_pass() -> None:
+    """Seven megabytes that once took a look per level; a test that hangs here has found that again."""
+    hostile = b"[" + b",".join([b"[" * 900 + b"]" * 900] * 4_000) + b"]"
+    assert depth(hostile) == 901
+
+
 def naive_depth(value: Any) -> int:
     if isinstance(value, dict):
         return 1 + max(map(naive_depth, value.values()), default=0)
