@@ -59,13 +59,7 @@ def _count(real: process.Process, bare: process.Process, count: int, durability:
 
 def _rows(parameters: dict[str, Value], ours: list[Outcome], theirs: list[Outcome]) -> list[Row]:
     """Four rows for one mode: deliveries per CPU-second and per second, p50 and p99."""
-    share = median([outcome.client_share for outcome in ours])
-    ceiling = median([outcome.deliveries / outcome.client_cpu for outcome in theirs])
-    note = f"client core {share:.0%} busy; its own ceiling {ceiling:,.0f}/s; lost {sum(o.lost for o in ours)}"
-    note += f", out of order {sum(o.broken for o in ours)}"
-    waited = median([outcome.waited_share for outcome in ours])
-    if waited > WAITED_SHARE_QUIET:
-        note += f"; disturbed: the server waited {waited:.0%} of the time for its core"
+    note = _note(ours, theirs, sends_at_will=parameters["mode"] != "fixed rate")
     figures: tuple[tuple[str, Callable[[Outcome], float | None]], ...] = (
         ("deliveries per server CPU-second", lambda outcome: outcome.per_server_cpu),
         ("deliveries/s", lambda outcome: outcome.per_second),
@@ -78,6 +72,19 @@ def _rows(parameters: dict[str, Value], ours: list[Outcome], theirs: list[Outcom
         rows.append(against(row, REFERENCE, _median(theirs, figure)))
     rows[0].notes = note
     return [_aimed(row) for row in rows]
+
+
+def _note(ours: list[Outcome], theirs: list[Outcome], *, sends_at_will: bool) -> str:
+    """What must be known to believe the figures. At a fixed rate the client spins to be on time: no ceiling shows."""
+    note = f"lost {sum(outcome.lost for outcome in ours)}, out of order {sum(outcome.broken for outcome in ours)}"
+    if sends_at_will:
+        ceiling = median([outcome.deliveries / outcome.client_cpu for outcome in theirs])
+        share = median([outcome.client_share for outcome in ours])
+        note += f"; client core {share:.0%} busy, its own ceiling {ceiling:,.0f}/s beside the bare loop"
+    waited = median([outcome.waited_share for outcome in ours])
+    if waited > WAITED_SHARE_QUIET:
+        note += f"; disturbed: the server waited {waited:.0%} of the time for its core"
+    return note
 
 
 def _median(outcomes: list[Outcome], figure: Callable[[Outcome], float | None]) -> float | None:
