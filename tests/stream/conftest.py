@@ -217,6 +217,30 @@ class Narrow:
         return page
 
 
+class Late(Narrow):
+    """A log whose news comes some turns after its records can be read, and comes twice."""
+
+    def __init__(self, inner: LocalLog) -> None:
+        super().__init__(inner, silent=False)
+        self.read_now = inner.read_now
+        self.state_now = inner.state_now
+
+    def subscribe(self, listener: Callable[[Sequence[News]], None]) -> Callable[[], None]:
+        loop = asyncio.get_running_loop()
+
+        def late(news: Sequence[News], turns: int) -> None:
+            if turns:
+                loop.call_soon(late, news, turns - 1)
+            else:
+                listener(news)
+
+        def hear(news: Sequence[News]) -> None:
+            late(news, 2)
+            late(news, 3)
+
+        return self._inner.wakeup.subscribe(hear)
+
+
 @dataclass
 class World:
     """One process: a log, a hub, a clock that moves when told."""
@@ -273,16 +297,20 @@ def seqs(frames: list[Frame], stream: str | None = None) -> list[int]:
 
 
 def build(variant: str) -> World:
-    """`now`: reads never wait. `waiting`: they do. `silent`: and news carries no records."""
+    """`now`: reads never wait. `waiting`: they do. `silent`: and news carries no records. `late`: news is behind."""
     clock = ManualClock()
     metrics = Metrics()
     inner = open_memory(clock, metrics)
-    log: Log = inner if variant == "now" else Narrow(inner, silent=variant == "silent")
+    log: Log = inner
+    if variant == "late":
+        log = Late(inner)
+    elif variant != "now":
+        log = Narrow(inner, silent=variant == "silent")
     wheel = Wheel(clock)
     return World(inner, log, clock, wheel, metrics, Hub(log, wheel, metrics))
 
 
-@pytest.fixture(params=["now", "waiting", "silent"])
+@pytest.fixture(params=["now", "waiting", "silent", "late"])
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     made = build(request.param)
     yield made

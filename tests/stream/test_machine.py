@@ -327,7 +327,7 @@ STEPS: dict[Callable[[Random, Streams], None], int] = {
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(["now", "waiting", "silent"]), st.integers(0, 2**64))
+@given(st.sampled_from(["now", "waiting", "silent", "late"]), st.integers(0, 2**64))
 def test_everything_is_said_once_in_order(variant: str, seed: int) -> None:
     """Steps come from a seed: lists of them, as Hypothesis draws them, hardly ever get anywhere."""
     random = Random(seed)

@@ -34,6 +34,7 @@ class Channel:
     __slots__ = (
         "_behind",
         "_encodings",
+        "_ended",
         "_flushing",
         "_goal",
         "_gone_head",
@@ -64,6 +65,7 @@ class Channel:
         self._marks = self.marks  # as they are after what is pending
         self._goal = 0  # the log is known to reach so far; beyond position and pending it has to be read
         self._gone_head: int | None = None
+        self._ended: News | None = None
         self._behind: set[Leg] = set()
         self._parked: set[Leg] = set()
         self._groups: dict[GroupKey, Group] = {}
@@ -89,6 +91,8 @@ class Channel:
             self.instance = page.cursor.instance
             self.marks = self._marks = page.marks
             self.position = self._goal = self.reach(page.marks)
+            if self._ended is not None and self._ended.instance == self.instance:
+                self._vanish(self._ended.marks.head)  # the page was read before the end we heard of
 
     def reach(self, marks: Watermarks) -> int:
         """How far this channel's readers may see."""
@@ -143,7 +147,13 @@ class Channel:
         if self._gone_head is not None:
             return  # a later instance is another channel's
         if self.instance is not None and news.instance != self.instance:
-            self._vanish(self.marks.head)
+            # Late news of an earlier instance, or the first of a later one whose predecessor's end we missed: the log
+            # knows which.
+            if not news.dropped:
+                self._goal = max(self._goal, self._end + 1)
+                self.hub.mark(self)
+        elif news.dropped and self.instance is None:
+            self._ended = news  # nobody has read anything yet: it may be the end of an earlier instance
         elif news.dropped:
             self._vanish(news.marks.head)
         elif news.synced if self.synced else news.visible:
@@ -264,8 +274,10 @@ class Channel:
         if page.cursor.instance != self.instance:
             self._goal = self._end
             self._vanish(self.marks.head)
-        elif page.gap is not None or page.cursor.seq <= self.position:
-            self._scatter(max(self._goal, self.reach(page.marks)), page.marks)
+        elif page.gap is not None:
+            self._scatter(max(self._end, self.reach(page.marks)), page.marks)
+        elif page.cursor.seq <= self.position:
+            self._goal = self._end  # there was nothing to read after all
         else:
             self._fan_out(page.records, page.cursor.seq, page.marks)
 
