@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -23,6 +22,7 @@ from seamark.errors import HeadConflict, SeamarkError, StreamFull, StreamNotFoun
 from seamark.log.protocol import Append, Receipt, Selector, StreamState, TagMatch
 from seamark.log.record import Draft, Geometry
 from seamark.log.settings import Discard, Durability, StreamSettings
+from seamark.log.verify import verify
 from seamark.log.watermarks import Cursor
 from seamark.testing.engines import EmbeddedRig, MemoryRig
 from seamark.testing.model import StreamModel
@@ -32,7 +32,7 @@ from seamark.testing.rig import LogRig
 T = TypeVar("T")
 DEEP = bool(os.environ.get("SEAMARK_DEEP"))
 PROFILE = settings(
-    max_examples=1_500 if DEEP else 25,
+    max_examples=1_500 if DEEP else 40,
     stateful_step_count=80 if DEEP else 30,
     deadline=None,
     print_blob=True,
@@ -143,11 +143,8 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(name=NAMES, chosen=SETTINGS)
     def configure(self, name: str, chosen: StreamSettings) -> None:
-        """Create a stream, or change its bounds; what it is made of stays."""
+        """Create a stream, or change all that it is told. What is changed is durable, whatever the class."""
         twin = self.twins.get(name)
-        if twin is not None:
-            kept = {f: getattr(twin.model.settings, f) for f in ("durability", "latest_per_subject", "sparse")}
-            chosen = msgspec.structs.replace(chosen, **kept)
         made = self.run(self.rig.log.configure(name, chosen))
         assert made.created == (twin is None)
         if twin is None:
@@ -155,6 +152,7 @@ class LogMachine(RuleBasedStateMachine):
         else:
             assert made.state.instance == twin.instance
             twin.model.configure(chosen, self.now)
+            twin.history = []
 
     @rule(name=NAMES, drafts=BATCHES, key=KEYS, create=SETTINGS, off=st.sampled_from([None, None, 0, 1, -1]))
     def append(self, name: str, drafts: list[Draft], key: str | None, create: StreamSettings, off: int | None) -> None:
@@ -245,7 +243,7 @@ class LogMachine(RuleBasedStateMachine):
         self.run(self.rig.reopen())
         for name, twin in self.twins.items():
             if twin.durability is Durability.EPHEMERAL:
-                self._forget(name, twin, [twin.model], 0)
+                self._forget(name, twin, [*twin.history, twin.model], 0)
 
     @precondition(lambda self: self.crashes)
     @rule(burst=st.lists(st.tuples(NAMES, SMALL_BATCHES), max_size=6), turns=st.integers(0, 3))
@@ -290,7 +288,6 @@ class LogMachine(RuleBasedStateMachine):
         assert state.marks.head >= max(twin.model.head, at_least)
         for candidate in (*reversed(candidates), StreamModel(twin.model.settings)):
             twin.model = candidate.copy()
-            twin.model.retain(self.now)
             twin.model.forget(state.marks.head)
             twin.model.last_ts = state.last_ts
             twin.model.keys = {}
@@ -374,6 +371,14 @@ class EmbeddedMachine(LogMachine):
 
     def make_rig(self) -> LogRig:
         return EmbeddedRig(self.place)
+
+    def teardown(self) -> None:
+        """Whatever was done to it, a closed store is sound."""
+        assert isinstance(self.rig, EmbeddedRig)
+        self.run(self.rig.close())
+        findings = verify(self.rig.path).findings
+        super().teardown()
+        assert not findings, findings
 
 
 TestMemoryMachine = MemoryMachine.TestCase

@@ -166,6 +166,11 @@ OWN_EXAMPLES = (
         head=3, evict_floor=3, earliest=3, count=1, told={0: ([(1, 2, Loss.TTL)], [3])},
     ),
     Example(
+        "age goes before caps", StreamSettings(),
+        (_write(8), Wait(2_000), Set(StreamSettings(ttl_ms=500, cap_records=3))),
+        head=8, evict_floor=9, earliest=9, count=0, told={0: ([(1, 8, Loss.TTL)], [])},
+    ),
+    Example(
         "replacement is not loss", LATEST_1, (_about("a", "b", "a", None), _about("b", "c", None)),
         head=7, evict_floor=1, earliest=3, count=5, told={0: ([], [3, 4, 5, 6, 7]), 3: ([], [4, 5, 6, 7])},
     ),
