@@ -64,11 +64,12 @@ def pack(stream_id: int, records: Sequence[Record], *, single: bool) -> Iterator
     records_max = 1 if single else limits.CHUNK_RECORDS_MAX
     start = size = 0
     for index, record in enumerate(records):
-        grown = size + record.size
+        meta = record.meta  # inlined Record.size: this runs for each record that is stored
+        grown = size + len(record.payload) + (0 if meta is None else len(meta))
         if index > start and (index - start >= records_max or grown > limits.CHUNK_BYTES_MAX):
             key = PLACE.pack(stream_id, records[start].seq)
             yield key, encode(key, records[start:index], size)
-            start, grown = index, record.size
+            start, grown = index, grown - size
         size = grown
     if start < len(records):
         key = PLACE.pack(stream_id, records[start].seq)

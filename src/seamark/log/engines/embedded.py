@@ -131,9 +131,11 @@ class LmdbStore:
         return returned
 
     def tend(self) -> None:
-        """Free the slots of readers that died; they would pin old pages for ever."""
+        """Free the slots of readers that died; they would pin old pages for ever. And keep the file at its full
+        length, so that the next start need not ask whether it was cut."""
         if self._env is not None:
             self._env.reader_check()
+            directory.lengthen(self._path)
 
     def backup(self, path: str) -> None:
         target = Path(path)
