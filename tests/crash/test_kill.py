@@ -236,3 +236,18 @@ def test_nothing_that_was_promised_is_lost(tmp_path: Path) -> None:
             shutil.rmtree(tmp_path / "copy")
     assert set(STREAMS) == {intent.stream for intent in witness.intents.values()}
     assert len(witness.acks) > KILLS * 20, "too little was written for this to prove anything"
+
+
+def test_the_witness_notices_a_store_that_went_back(tmp_path: Path) -> None:
+    """The proof has teeth: a store from before the second life lacks what the second life promised."""
+    source, witness, path = random.Random(1), Witness(), tmp_path / "store"
+    run_and_kill(witness, path, 0, source)
+    shutil.copytree(path, tmp_path / "old")
+    promised = len(list(witness.acknowledged("plain")))
+    life = 1
+    while len(list(witness.acknowledged("plain"))) == promised:
+        run_and_kill(witness, path, life, source)
+        life += 1
+    with pytest.raises(AssertionError, match=r"forgot a head|has two contents"):
+        asyncio.run(examine(witness, tmp_path / "old"))
+    asyncio.run(examine(witness, path))
