@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
+from pathlib import Path
 
+from seamark.telemetry import events
 from seamark.telemetry.events import EVENTS
+
+SRC = Path(events.__file__).parent.parent
 
 
 def test_rows_have_levels_that_exist_and_say_what_they_mean() -> None:
@@ -14,3 +18,10 @@ def test_rows_have_levels_that_exist_and_say_what_they_mean() -> None:
         assert re.fullmatch(r"[a-z]+\.[a-z_]+", name)
         assert row.level.upper() in logging.getLevelNamesMapping()
         assert row.meaning.endswith(".")
+
+
+def test_every_row_is_logged_somewhere() -> None:
+    code = "".join(path.read_text() for path in SRC.rglob("*.py"))
+    constants = {name for name, value in vars(events).items() if value in EVENTS and isinstance(value, str)}
+    assert len(constants) == len(EVENTS)
+    assert {name for name in constants if f"events.{name}" not in code} == set()

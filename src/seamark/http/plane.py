@@ -48,7 +48,6 @@ class Plane:
         self.pipes: set[TransportPipe] = set()
         self._closing: dict[TransportPipe, tuple[float, int]] = {}
         self._round: asyncio.Handle | None = None
-        self._refused = front.metrics.counter("seamark_http_refused_total", "too_many_connections")
         self._log = logs.logger("http")
         open_now = front.metrics.gauge("seamark_http_connections")
         front.metrics.on_scrape(lambda: setattr(open_now, "value", self.open))
@@ -75,7 +74,7 @@ class Plane:
         fits = self.open < self.patience.connections_max
         self.connections.add(connection)
         if not fits:
-            self._refused.value += 1
+            self.refused("too_many_connections")
         return fits
 
     @property
@@ -87,6 +86,8 @@ class Plane:
         self.connections.discard(connection)
 
     def refused(self, code: str) -> None:
+        """Counted for everybody; told in the log only to those who look closely, or strangers could fill it."""
+        self._log.debug(events.CONNECTION_REFUSED, reason=code)
         self.front.metrics.counter("seamark_http_refused_total", code).value += 1
 
     # -- PipeHost

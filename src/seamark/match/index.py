@@ -3,7 +3,7 @@
 Filters are found the other way round. Their equalities are hash keys: a *facet* is a set of token positions on which
 some filters insist, and one look-up per facet finds the *bucket* of filters whose values the record has. In a bucket,
 number ranges and areas are columns (`group`) that are compared all at once, and big groups have a spatial tree. Both
-counts are bounded, so that hostile sets of filters make the index slower but never worse than asking each.
+counts are bounded, so that hostile sets of filters make the index slower, at worst about as slow as asking each.
 """
 
 from __future__ import annotations

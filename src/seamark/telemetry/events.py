@@ -32,7 +32,7 @@ REQUEST = _event("http.request", "info", "One answered request (the access log).
 REQUEST_FAILED = _event(
     "http.request_failed", "error", "A route raised something that is not a SeamarkError; the client got a 500."
 )
-CONNECTION_REFUSED = _event("http.refused", "warning", "A connection or request was refused before a route saw it.")
+CONNECTION_REFUSED = _event("http.refused", "debug", "A connection or request was refused before a route saw it.")
 TASK_FAILED = _event("task.failed", "error", "A supervised background task died and was restarted.")
 COMMIT_FAILED = _event(
     "log.commit_failed", "error", "The store refused a commit; writes are refused until one succeeds."

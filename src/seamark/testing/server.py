@@ -47,7 +47,9 @@ class ServerProcess:
             *command, "--host", "127.0.0.1", "--port", "0", "--port-file", str(self._port_file),
             "--data", str(self.data), "--engine", engine, *args,
         ]  # fmt: skip
-        self._environment = {**os.environ, **(environment or {})}
+        # The settings of whoever runs the tests are not the server's.
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("SEAMARK_")}
+        self._environment = {**inherited, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self._address = ""
         self._clock = SystemClock()
