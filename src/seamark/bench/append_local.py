@@ -42,6 +42,8 @@ async def _cell(bench: Bench, durability: Durability, batch: int, writers: int) 
     cell: dict[str, Value] = {"class": durability.value, "batch": batch, "writers": writers}
     row = Row(scenario="append in process", parameters=cell, value=median(ours), unit="records/s")
     against(row, REFERENCE, median(theirs))
+    if writers == 1:
+        row.notes = "one writer waits for every sync, so the disk is the bound: see what the store alone gives"
     if durability is Durability.FSYNC and batch == 100 and row.value is not None:
         aim(row, f">= {BATCH_AIM:,}", row.value >= BATCH_AIM)
     return row
