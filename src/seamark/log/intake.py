@@ -11,6 +11,8 @@ from seamark.log.protocol import Append, Put
 from seamark.log.record import Draft, Geometry
 from seamark.log.settings import Discard, Durability, StreamSettings
 
+_BOUNDS = ("cap_records", "cap_bytes", "ttl_ms", "latest_per_subject", "dedupe_window_ms")
+
 
 def measure(append: Append) -> tuple[int, int]:
     """Bytes of the records, and of everything. Raises BadInput, RecordTooLarge."""
@@ -89,9 +91,16 @@ def check_text(what: str, text: str, bytes_max: int, *, empty: bool = False) -> 
 
 def check_settings(settings: StreamSettings) -> None:
     """Types and signs; what the values mean is the surface's business."""
-    for name in ("cap_records", "cap_bytes", "ttl_ms", "latest_per_subject", "dedupe_window_ms"):
-        value = getattr(settings, name)
+    bounds = (
+        settings.cap_records,
+        settings.cap_bytes,
+        settings.ttl_ms,
+        settings.latest_per_subject,
+        settings.dedupe_window_ms,
+    )
+    for place, value in enumerate(bounds):
         if type(value) is not int or not 0 <= value <= limits.SEQ_MAX:
+            name = _BOUNDS[place]
             raise BadInput(f"{name} is a whole number, zero or more", field=name)
     if not isinstance(settings.durability, Durability) or not isinstance(settings.discard, Discard):
         raise BadInput("durability and discard are names from their lists")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
@@ -71,8 +72,9 @@ class _RecordOut(msgspec.Struct, omit_defaults=True, gc=False):
 ENCODER = msgspec.json.Encoder()
 
 
+@lru_cache(limits.ROUTE_CACHE_MAX)
 def stream_of(name: str) -> str:
-    """The log's name for the raw stream `name`."""
+    """The log's name for the raw stream `name`. Raises BadInput."""
     if NAME.fullmatch(name) is None:
         raise BadInput(
             f"{name!r} is not a stream name: letters, digits and ._:- with a letter or digit first, at most 255"
