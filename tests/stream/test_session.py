@@ -228,11 +228,12 @@ async def test_strong_readers_see_only_what_is_durable(world: World) -> None:
     _, strong = world.watch(LegSpec(stream="s", synced=True))
     _, eventual = world.watch("s")
     for text in "bcdefgh":
+        seen = len(strong.frames)
         await world.append("s", text, durability=Durability.DISK)
         for _ in range(5):
+            check(strong.frames[seen:])
             seen = len(strong.frames)
             await asyncio.sleep(0)
-            check(strong.frames[seen:])
     await world.settle()
     assert seqs(strong.frames) == seqs(eventual.frames) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert durable

@@ -4,12 +4,28 @@ thousand of them wait at a time: parser, scope, headers and the exchange are gon
 from __future__ import annotations
 
 import asyncio
+import socket
+import sys
 from typing import Protocol
 
 from seamark import limits
 from seamark.stream.pipe import Block, PipeOwner
 
+# The socket module of Python 3.11 does not name it everywhere it exists.
+_NOTSENT_LOWAT = {"linux": 25, "darwin": 0x201}.get(sys.platform)
 _LAST_CHUNK = b"0\r\n\r\n"
+
+
+def _bound_unsent(transport: asyncio.Transport) -> None:
+    """Let the kernel hold no more unsent bytes than we would, or a reader that stopped costs megabytes before we know
+    (docs/performance.md). What is in flight to a far reader is not counted, so its speed stays."""
+    sock = transport.get_extra_info("socket")
+    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    if _NOTSENT_LOWAT is not None:
+        sock.setsockopt(socket.IPPROTO_TCP, _NOTSENT_LOWAT, limits.PIPE_HIGH_WATER_BYTES)
+    else:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.PIPE_HIGH_WATER_BYTES)
 
 
 class PipeHost(Protocol):
@@ -88,6 +104,7 @@ class TransportPipe(asyncio.Protocol):
         if waiting is None:
             transport.abort()
             return
+        _bound_unsent(transport)
         transport.set_write_buffer_limits(limits.PIPE_HIGH_WATER_BYTES, limits.PIPE_LOW_WATER_BYTES)
         if not transport.is_closing():
             transport.write(b"".join(waiting))

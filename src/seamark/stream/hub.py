@@ -1,4 +1,4 @@
-"""The hub: hears the log's news and hands it to the channels, once per tick of the event loop."""
+"""The hub: hears the log's news and hands it to the channels, at the end of each turn of the writer."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Hub:
             del self._channels[key]
 
     def mark(self, channel: Channel) -> None:
-        """There is something to flush. One flush per tick: what comes in the same turn goes out in the same write."""
+        """There is something to flush: with the news that is being heard, or else in the next tick."""
         if not channel.dirty:
             channel.dirty = True
             self._dirty.append(channel)
@@ -99,12 +99,19 @@ class Hub:
             self._loop.call_soon(self._flush)
 
     def _hear(self, news: Sequence[News]) -> None:
+        """Flush at once: the writer's turn has gathered all that arrived in this tick, and waiting for the next one
+        would only split what belongs together over two writes (docs/performance.md)."""
+        scheduled, self._scheduled = self._scheduled, True
         channels = self._channels
         for one in news:
             for synced in (False, True):
                 channel = channels.get((one.stream, synced))
                 if channel is not None:
                     channel.hear(one)
+        if self._dirty:
+            self._flush()
+        else:
+            self._scheduled = scheduled
 
     def _flush(self) -> None:
         self._scheduled = False
