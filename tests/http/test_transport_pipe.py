@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -324,3 +325,19 @@ def test_an_idle_watcher_is_slim(start: Callable[..., Running]) -> None:
         client.socket.close()
     assert grown / 200 < 6_000  # the test's own client and owner included
     assert server.call(lambda: len(server.plane.connections)) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="how much a socket takes is told by Linux")
+def test_the_kernel_holds_little_for_a_client_that_does_not_read(server: Running, client: Client) -> None:
+    """Without a bound its send buffer grows to megabytes before the pipe hears that nobody reads."""
+    owner = opened(server, client, "/hot/stream")
+    block = Block(b":" + b"x" * (8 * limits.KIB))
+
+    def fill() -> int:
+        written = 0
+        while "pause" not in owner.said and written < 64 * limits.MIB:
+            owner.pipe.write(block)
+            written += len(block.raw)
+        return written
+
+    assert server.call(fill) < limits.MIB
