@@ -10,13 +10,22 @@ import pytest
 
 from seamark import limits
 from seamark.clock import ManualClock
-from seamark.errors import Busy, HeadConflict, QuotaExceeded, SeamarkError, ShuttingDown, StreamNotFound, WriteFailed
+from seamark.errors import (
+    Busy,
+    Corrupt,
+    HeadConflict,
+    QuotaExceeded,
+    SeamarkError,
+    ShuttingDown,
+    StreamNotFound,
+    WriteFailed,
+)
 from seamark.log.engines.memory import MemoryStore
 from seamark.log.local import LocalLog
 from seamark.log.protocol import Append, News, Put, Receipt
 from seamark.log.record import Draft
 from seamark.log.settings import Durability, StreamSettings
-from seamark.log.store import Change, StoreFailed
+from seamark.log.store import Change, Space, StoreFailed
 from seamark.log.watermarks import Cursor
 from seamark.telemetry.metrics import Metrics
 
@@ -262,3 +271,76 @@ async def test_a_fault_inside_a_turn_leaves_nobody_waiting(
         with pytest.raises(WriteFailed):
             await durable.append(Append(stream="fsync", drafts=one))
     assert (await durable.append(Append(stream="fsync", drafts=one))).first == 1
+
+
+async def test_what_waited_when_the_store_began_to_refuse_does_not_hide_what_is_pending(
+    store: BreakableStore, durable: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the retry may end a failure: a lucky commit of other streams would leave acknowledged records behind."""
+    monkeypatch.setattr(limits, "COMMIT_RECORDS_MAX", 2)
+    answers: dict[int, Receipt | SeamarkError] = {}
+
+    def done(number: int, answer: Receipt | SeamarkError) -> None:
+        answers[number] = answer
+        store.broken = False  # the store takes writes again as soon as the first turn is over
+
+    store.broken = True
+    for number, name in enumerate(("disk", "fsync", "fsync")):
+        durable.writer.submit(Append(stream=name, drafts=one), partial(done if number else answers.__setitem__, number))
+    while len(answers) < 3:
+        await asyncio.sleep(0)
+    assert [type(answers[number]) for number in range(3)] == [Receipt, WriteFailed, WriteFailed]
+    heard: list[News] = []
+    durable.wakeup.subscribe(heard.extend)
+    durable.sweep()
+    assert [(item.stream, item.synced) for item in heard] == [("disk", True)]
+    assert (await durable.state("disk")).marks.synced == 1
+    assert (await durable.append(Append(stream="fsync", drafts=one))).first == 1
+
+
+async def test_a_fault_inside_a_turn_leaves_nothing_pending_for_ever(
+    store: BreakableStore, durable: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(changes: Sequence[Change]) -> float:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write", explode)
+        await durable.append(Append(stream="disk", drafts=one))
+    assert (await durable.state("disk")).marks.synced == 0
+    durable.sweep()
+    assert (await durable.state("disk")).marks.synced == 1
+
+
+async def test_a_damaged_stream_takes_nothing_early_and_none_of_its_puts(
+    store: BreakableStore, durable: LocalLog
+) -> None:
+    await durable.configure("latest", StreamSettings(durability=Durability.DISK, latest_per_subject=1))
+    same = [Draft(b"x", subject=("a",))]
+    await durable.append(Append(stream="latest", drafts=same))
+    ((chunk, value),) = store.scan(Space.RECORDS, b"\0\0\0\4")
+    MemoryStore.write(store, [(Space.RECORDS, chunk, bytes(value)[:-1])])
+    await durable.append(Append(stream="latest", drafts=same))  # acknowledged before the damage was met
+    for _ in range(3):
+        with pytest.raises(Corrupt):
+            await durable.append(Append(stream="latest", drafts=same, puts=[Put("s", b"k", b"v")]))
+    assert durable.fetch("s", b"k") is None
+    assert (await durable.state("latest")).marks.head == 2
+    assert (await durable.append(Append(stream="fsync", drafts=one))).first == 1
+
+
+async def test_a_change_of_settings_that_meets_damage_takes_nothing_from_the_front(
+    store: BreakableStore, durable: LocalLog, clock: ManualClock
+) -> None:
+    await durable.configure("aged", StreamSettings(sparse=True))
+    for _ in range(3):
+        await durable.append(Append(stream="aged", drafts=[Draft(b"x", subject=("a",))]))
+        clock.advance(1.0)
+    chunks = list(store.scan(Space.RECORDS, b"\0\0\0\4"))
+    last, value = chunks[-1]
+    MemoryStore.write(store, [(Space.RECORDS, last, bytes(value)[:-1])])
+    with pytest.raises(Corrupt):
+        await durable.configure("aged", StreamSettings(sparse=True, ttl_ms=2_500, latest_per_subject=1))
+    MemoryStore.write(store, [(Space.RECORDS, last, value)])
+    state = (await durable.configure("aged", StreamSettings(sparse=True, ttl_ms=2_500))).state
+    assert (state.count, state.marks.evict_floor, state.marks.earliest) == (2, 2, 2)

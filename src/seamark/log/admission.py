@@ -35,7 +35,7 @@ class Gate:
             ticket = Ticket(append, done, size)
             ticket.ts = group.now
             group.tickets.append(ticket)
-            group.puts += append.puts
+            group.puts += [(None, put) for put in append.puts]
             return
         revision = group.revisions.get(append.stream)
         known = revision is not None
@@ -144,7 +144,7 @@ class Gate:
             group.keys[revision.meta.id, append.key] = ticket
             revision.keys.append((append.key, ticket.row(group.now)))
         if append.puts:
-            group.puts += append.puts
+            group.puts += [(revision, put) for put in append.puts]
         group.tickets.append(ticket)
 
     def _classify(self, revision: Revision, ticket: Ticket) -> None:
@@ -154,4 +154,5 @@ class Gate:
         if durability is Durability.EPHEMERAL:
             revision.must_commit |= not covered or bool(ticket.append.puts)
         elif durability is not Durability.FSYNC:
-            ticket.early = covered
+            # What is pending from an earlier turn could not be committed: then nothing is promised ahead of a commit.
+            ticket.early = covered and not revision.ledger.pending

@@ -57,13 +57,12 @@ class Chores:
 
     def retry(self) -> bool:
         """After a failed commit, see whether the store takes writes again."""
-        if self._committer.failure is not None:
-            try:
-                self._writer.retry()
-            except WriteFailed:
-                if self._store.returned():
-                    recovery.reload(self._registry, self._store)
-                raise
+        try:
+            self._writer.retry()
+        except WriteFailed:
+            if self._store.returned():
+                recovery.reload(self._registry, self._store)
+            raise
         return False
 
     def expire(self) -> bool:

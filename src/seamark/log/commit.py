@@ -9,9 +9,10 @@ from seamark.clock import Clock
 from seamark.errors import Corrupt, SeamarkError, WriteFailed
 from seamark.log import dedupe, retention, subjects
 from seamark.log.ledger import Registry
+from seamark.log.protocol import Put
 from seamark.log.revision import Revision
 from seamark.log.seal import seal
-from seamark.log.shelf import Values
+from seamark.log.shelf import Values, change_of
 from seamark.log.store import ID, Change, Space, Store, StoreFailed
 from seamark.telemetry import events, logs
 from seamark.telemetry.metrics import Metrics
@@ -51,28 +52,25 @@ class Committer:
         revisions: Sequence[Revision],
         changes: Sequence[Change] = (),
         *,
+        puts: Sequence[tuple[Revision | None, Put]] = (),
         shelf: bool = True,
         resting: bool = False,
     ) -> tuple[Timing, dict[Revision, SeamarkError]]:
-        """Write all revisions, changes and (`shelf`) acknowledged puts at once. Returns how long it took, and the
-        revisions left out because what is stored of their stream is damaged. Raises WriteFailed: nothing written."""
+        """Write all revisions, changes, and puts (with `shelf` those acknowledged before as well) at once. Returns how
+        long it took, and the revisions left out, with their puts, because what is stored of their stream is damaged.
+        Raises WriteFailed: nothing written."""
         began = self._clock.monotonic()
-        ready, refused = self._close(revisions, resting=resting)
-        durable: list[Change] = []
-        if any(revision.keys and revision.home is self.store for revision in ready):
-            with self.store.view() as view:  # before the puts: a key may be used again the moment it is forgotten
-                durable += dedupe.forget(self._registry, view, self._clock.now_ns())
-        if shelf:
-            durable += self._values.pending()
-        durable += changes
-        volatile: list[Change] = []
-        for revision in ready:
-            (durable if revision.home is self.store else volatile).extend(revision.changes)
-            if revision.durable_meta:
-                durable.append(revision.meta_change())
-        if any(revision.created for revision in ready):
-            durable.append((Space.FACTS, NEXT_ID, seal(NEXT_ID, ID.pack(self._registry.next_id))))
-        sync = self._write(durable, ready) if durable else 0.0
+        try:
+            ready, refused = self._close(revisions, resting=resting)
+            durable = self._values.pending() if shelf else []
+            durable += [change_of(put) for revision, put in puts if revision is None or revision not in refused]
+            durable += changes
+            volatile = self._gather(ready, durable)
+            sync = self._write(durable) if durable else 0.0
+        except BaseException:
+            for revision in revisions:
+                revision.ledger.forget_unseen()
+            raise
         if volatile:
             self._ephemeral.write(volatile)
         if shelf and durable:
@@ -84,6 +82,20 @@ class Committer:
             self._seconds.observe(took)
             self._records.observe(sum(len(revision.arrivals) for revision in ready))
         return Timing((took - sync) * 1e3, sync * 1e3), refused
+
+    def _gather(self, ready: Sequence[Revision], durable: list[Change]) -> list[Change]:
+        """Add what goes to the durable store; return what stays in memory."""
+        volatile: list[Change] = []
+        if any(revision.keys and revision.home is self.store for revision in ready):
+            with self.store.view() as view:  # before the revisions' keys: one may be used again once it is forgotten
+                durable += dedupe.forget(self._registry, view, self._clock.now_ns())
+        for revision in ready:
+            (durable if revision.home is self.store else volatile).extend(revision.changes)
+            if revision.durable_meta:
+                durable.append(revision.meta_change())
+        if any(revision.created for revision in ready):
+            durable.append((Space.FACTS, NEXT_ID, seal(NEXT_ID, ID.pack(self._registry.next_id))))
+        return volatile
 
     def _close(
         self, revisions: Sequence[Revision], *, resting: bool
@@ -103,13 +115,11 @@ class Committer:
                 ready.append(revision)
         return ready, refused
 
-    def _write(self, durable: Sequence[Change], ready: Sequence[Revision]) -> float:
+    def _write(self, durable: Sequence[Change]) -> float:
         try:
             sync = self.store.write(durable)
         except StoreFailed as failed:
             self._failed.value += 1
-            for revision in ready:
-                revision.ledger.forget_unseen()
             if self.failure is None:
                 _log.error(events.COMMIT_FAILED, cause=str(failed))
             self.failure = WriteFailed(f"the store refuses writes: {failed}", cause=str(failed))

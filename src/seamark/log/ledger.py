@@ -50,10 +50,6 @@ class Ledger:
         return self.meta.settings.durability is Durability.FSYNC
 
     @property
-    def ephemeral(self) -> bool:
-        return self.meta.settings.durability is Durability.EPHEMERAL
-
-    @property
     def head(self) -> int:
         """Last visible seq."""
         return self.pending[-1].seq if self.pending else self.meta.head

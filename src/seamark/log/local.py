@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from seamark import limits
 from seamark.clock import Clock
-from seamark.errors import BadInput, Fault, SeamarkError, WriteFailed
+from seamark.errors import BadInput, Corrupt, Fault, SeamarkError, WriteFailed
 from seamark.log import intake, purge, recovery, retention, subjects
 from seamark.log.admission import Gate
 from seamark.log.chores import Chores
@@ -123,7 +123,11 @@ class LocalLog:
         revision.meta.settings = settings
         retention.expire(revision, now)  # age goes before caps, under the new settings as well
         revision.must_commit = True
-        subjects.reindex(revision, before.latest_per_subject)
+        try:
+            subjects.reindex(revision, before.latest_per_subject)
+        except Corrupt:
+            ledger.forget_unseen()  # what retention took from the front goes back
+            raise
         home = self._gate.home(settings)
         if home is ledger.store:
             self._commit(revision)
@@ -133,8 +137,6 @@ class LocalLog:
 
     async def drop(self, name: str) -> Dropped:
         self._barrier()
-        if name in self._registry.broken:
-            self._registry.find(name)
         ledger = self._registry.find(name)
         if ledger is None:
             return Dropped(name=name, existed=False, head=0, instance="")

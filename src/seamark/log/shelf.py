@@ -63,8 +63,8 @@ class Values:
         return sorted(found.items()), end
 
 
-def changes(puts: Iterable[Put]) -> list[Change]:
-    return [_change(_place(put.space, put.key), put.value) for put in puts]
+def change_of(put: Put) -> Change:
+    return _change(_place(put.space, put.key), put.value)
 
 
 def _place(space: str, key: bytes) -> bytes:

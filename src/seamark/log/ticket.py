@@ -70,6 +70,6 @@ class Group:
         self.revisions: dict[str, Revision] = {}
         self.tickets: list[Ticket] = []
         self.keys: dict[tuple[int, str], Ticket] = {}
-        self.puts: list[Put] = []
+        self.puts: list[tuple[Revision | None, Put]] = []
         self.answers: list[tuple[Done, Receipt | SeamarkError]] = []  # decided without a commit
         self.bytes = 0

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from seamark import limits
 from seamark.clock import Clock
 from seamark.errors import Busy, SeamarkError, ShuttingDown, WriteFailed
-from seamark.log import intake, shelf
+from seamark.log import intake
 from seamark.log.admission import Gate
 from seamark.log.commit import PROBE, Committer, Timing
 from seamark.log.ledger import Registry
@@ -21,6 +21,7 @@ from seamark.log.protocol import Append, Done, News, Receipt
 from seamark.log.record import Record
 from seamark.log.revision import Revision
 from seamark.log.seal import seal
+from seamark.log.shelf import Values
 from seamark.log.store import Space, Store
 from seamark.log.ticket import Group, Ticket
 from seamark.telemetry import events, logs
@@ -40,7 +41,7 @@ class GroupWriter:
         registry: Registry,
         gate: Gate,
         committer: Committer,
-        values: shelf.Values,
+        values: Values,
         bell: Bell,
         clock: Clock,
         metrics: Metrics,
@@ -88,6 +89,8 @@ class GroupWriter:
     def retry(self) -> None:
         """Try a commit with everything that was acknowledged and could not be written yet."""
         revisions = [Revision(ledger) for ledger in self._registry if ledger.pending]
+        if self._committer.failure is None and not revisions:
+            return
         changes = [(Space.FACTS, PROBE, seal(PROBE, b"probe"))]
         self._committer.commit(revisions, changes)
         self._bell.ring(
@@ -145,6 +148,13 @@ class GroupWriter:
         return taken
 
     def _run(self, group: Group, taken: Sequence[tuple[Append, Done, int]]) -> None:
+        refusal = self._committer.failure
+        if refusal is not None:
+            # These were queued before the store began to refuse. Only `retry` ends that, because it takes everything
+            # along that was acknowledged meanwhile.
+            for _, done, _ in taken:
+                self._answer(done, WriteFailed(refusal.message, **refusal.fields))
+            return
         for append, done, size in taken:
             try:
                 self._gate.admit(group, append, done, size)
@@ -161,7 +171,7 @@ class GroupWriter:
         if not late and not revisions and not group.puts:
             return
         try:
-            timing, more = self._committer.commit(revisions, shelf.changes(group.puts))
+            timing, more = self._committer.commit(revisions, puts=group.puts)
             damaged |= more
         except WriteFailed as failure:
             for ticket in late:
