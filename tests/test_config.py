@@ -191,6 +191,21 @@ def test_loopback_needs_nothing(host: str) -> None:
     config.check_serving(load({"host": host}))
 
 
+def test_metrics_need_a_port_that_is_not_the_main_one() -> None:
+    with pytest.raises(BadConfig, match="8000 is the main port"):
+        config.check_serving(load({"metrics_port": "8000"}))
+    config.check_serving(load({"metrics_port": "8000", "metrics_host": "127.0.0.2"}))
+    config.check_serving(load({"metrics_port": "8001"}))
+
+
+def test_the_defaults_of_patience_are_the_bounds() -> None:
+    settings = load()
+    assert settings.header_timeout_seconds == limits.HEADER_SECONDS
+    assert settings.body_timeout_seconds == limits.BODY_GRACE_SECONDS
+    assert settings.keep_alive_seconds == limits.KEEP_ALIVE_SECONDS
+    assert settings.max_body_bytes == limits.BODY_BYTES_MAX
+
+
 def test_tls_needs_both_files(tmp_path: Path) -> None:
     for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
         with pytest.raises(BadConfig, match=f"given without {other}"):

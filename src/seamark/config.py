@@ -88,9 +88,12 @@ SETTINGS: tuple[Setting, ...] = (
     # -- bounds in time and size
     Setting("grace_seconds", DURATION, 10.0, "How long a stop may take before open connections are cut."),
     Setting("max_body_bytes", SIZE, limits.BODY_BYTES_MAX, "The largest request body; a route may have a lower bound."),
-    Setting("header_timeout_seconds", SOME_DURATION, 10.0, "From the first byte of a request to the end of its headers."),
-    Setting("body_timeout_seconds", SOME_DURATION, 60.0, "From the end of the headers to the end of the body."),
-    Setting("keep_alive_seconds", SOME_DURATION, 75.0, "How long an idle connection is kept for the next request."),
+    Setting("header_timeout_seconds", SOME_DURATION, float(limits.HEADER_SECONDS),
+            "From the first byte of a request to the end of its headers."),
+    Setting("body_timeout_seconds", SOME_DURATION, float(limits.BODY_GRACE_SECONDS), "How long a body may take, to which each"
+            f" {limits.BODY_BYTES_PER_SECOND_MIN} bytes that arrive add a second: slow links pass, stalled clients do not."),
+    Setting("keep_alive_seconds", SOME_DURATION, float(limits.KEEP_ALIVE_SECONDS),
+            "How long an idle connection is kept for the next request."),
     Setting("heartbeat_seconds", SOME_DURATION, 15.0, "A silent stream says that it is alive this often."),
     # -- trying out
     Setting("demo", BOOL, False, "Keep a stream called `demo` filled with live sample data."),
@@ -188,6 +191,11 @@ def check_serving(settings: Settings) -> None:
             settings.sources["host"],
             f"{settings.host} can be reached by others and there are no api_keys",
             f"a loopback address, or {BY_NAME['api_keys'].env}, or {BY_NAME['allow_insecure'].flag} to serve everybody",
+        )
+    if settings.metrics_port and (settings.metrics_host, settings.metrics_port) == (settings.host, settings.port):
+        why = f"{settings.metrics_port} is the main port"
+        _refuse(
+            "metrics_port", settings.sources["metrics_port"], why, "another port, or 0 to serve both on the main one"
         )
     for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
         file = settings.value(name)

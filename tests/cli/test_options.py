@@ -18,6 +18,14 @@ def test_every_row_with_a_flag_is_an_option_of_serve() -> None:
     assert "--api-keys" not in names
 
 
+def test_the_words_of_a_choice_are_shown() -> None:
+    with click.Context(serve) as context:
+        text = " ".join(serve.get_help(context).split())
+    assert "--log-level debug|info|warning|error" in text
+    assert "--engine embedded|memory" in text
+    assert "CHOICE" not in text
+
+
 def test_flags_that_were_not_given_stay_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SEAMARK_DEMO", "true")

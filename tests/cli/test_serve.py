@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
+import pytest
+
 from seamark.cli.exits import Exit
 from seamark.cli.serve import welcome_lines
 from seamark.config import load
+from tests.cli.certificate import make_pair
 from tests.cli.process import CLEAN, run
 
 
@@ -38,6 +44,65 @@ def test_a_taken_port_is_one_line_with_the_remedy(tmp_path: Path) -> None:
     assert "already in use" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "var").exists()
+
+
+def test_a_taken_metrics_port_is_told_like_the_main_one(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        done = run("serve", "--port", "0", "--metrics-port", port, cwd=tmp_path)
+    assert done.returncode == Exit.FAULT
+    assert done.stderr.startswith(f"seamark: 127.0.0.1 port {port}: address already in use; stop what")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_cannot_start_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "cert.pem").write_text("not a certificate")
+    wrong: list[tuple[dict[str, str], list[str], str]] = [
+        ({"SEAMARK_API_KEYS": "k:everything"}, [], "api_keys (environment SEAMARK_API_KEYS): entry 1"),
+        ({}, ["--port-file", "nowhere/port"], "port_file (flag --port-file): nowhere is not a directory"),
+        ({}, ["--metrics-port", "8123"], "metrics_port (flag --metrics-port): 8123 is the main port"),
+        ({}, ["--tls-cert", "cert.pem", "--tls-key", "cert.pem"], "tls_cert (flag --tls-cert): cert.pem and cert.pem"),
+    ]
+    for environ, flags, says in wrong:
+        done = run("serve", "--port", "8123", *flags, cwd=tmp_path, **environ)
+        assert done.returncode == Exit.USAGE, done.stderr
+        assert done.stderr.startswith(f"seamark: {says}")
+        assert len(done.stderr.splitlines()) == 1
+        assert not (tmp_path / "var").exists()
+
+
+def test_tls_files_make_it_speak_https(tmp_path: Path) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    make_pair(cert, key)
+    (tmp_path / "seamark.toml").write_text(f'port = 0\nengine = "memory"\ntls_cert = "{cert}"\ntls_key = "{key}"\n')
+    process = subprocess.Popen(
+        [sys.executable, "-m", "seamark", "serve"],
+        cwd=tmp_path,
+        env=CLEAN,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            url = json.loads(process.stdout.readline())["url"]
+            assert url.startswith("https://127.0.0.1:")
+            with pytest.raises(httpx.HTTPError):
+                httpx.get(url.replace("https", "http"))
+            trust = ssl.create_default_context(cafile=str(cert))
+            with httpx.Client(base_url=url, verify=trust, timeout=30) as client:
+                receipt = client.post("/raw/a", json={"records": [{"data": 1}]}).json()
+                assert client.get("/raw/a").json()["head"] == receipt["last"] == 1
+                with client.stream("GET", "/raw/a/watch?after=0") as answer:
+                    lines = answer.iter_lines()
+                    while "event: caught-up" not in next(lines):
+                        pass
+                    process.send_signal(signal.SIGTERM)
+                    assert 'data: {"reason":"shutdown"}' in list(lines)
+            assert process.wait(timeout=30) == Exit.OK
+        finally:
+            process.kill()
 
 
 def test_ready_is_said_and_the_keyboard_ends_it(tmp_path: Path) -> None:

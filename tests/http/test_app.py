@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -52,6 +54,27 @@ def test_metrics_move_to_a_port_of_their_own(tmp_path: Path) -> None:
         text = httpx.get(f"http://127.0.0.1:{port}/metrics").text
         assert "seamark_log_records_appended_total 1.0" in text
         assert httpx.get(f"http://127.0.0.1:{port}/raw").status_code == 404
+
+
+def test_a_start_that_fails_halfway_leaves_nothing_half_open(tmp_path: Path) -> None:
+    code = (
+        "from seamark import config; from seamark.http import app; from seamark.telemetry import logs\n"
+        "logs.configure(level='info', style='json')\n"
+        "app.serve(config.load({'port': '0', 'data': 'data', 'port_file': 'gone/port'}), on_ready=print)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "No such file or directory: 'gone/" in done.stderr.splitlines()[-1]
+    assert "lifespan" not in done.stderr
+    assert "server.started" not in done.stderr
+    with ServerProcess(tmp_path):
+        pass  # the directory was given back
+
+
+def test_uptime_is_counted(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, engine="memory") as server:
+        text = httpx.get(f"{server.base_url}/metrics").text
+    value = next(line for line in text.splitlines() if line.startswith("seamark_uptime_seconds "))
+    assert float(value.split()[1]) > 0
 
 
 def test_a_stop_says_goodbye_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:

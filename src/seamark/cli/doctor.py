@@ -9,13 +9,13 @@ import click
 from seamark import config
 from seamark.cli.checks.disk import check_disk
 from seamark.cli.checks.host import check_clock, check_open_files, check_python
-from seamark.cli.checks.outcome import Outcome, fail, ok
-from seamark.cli.checks.reach import check_java, check_nats, check_port
+from seamark.cli.checks.outcome import Outcome
+from seamark.cli.checks.reach import check_java, check_nats, check_port, listening_on
+from seamark.cli.checks.settings import judge_settings
 from seamark.cli.exits import Exit
 from seamark.cli.options import load_settings, settings_options
 from seamark.cli.output import Output
 from seamark.clock import SystemClock
-from seamark.errors import BadConfig
 
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -40,24 +40,17 @@ def doctor(config_file: str | None, nats_url: str | None, json: bool | None, **f
 def examine(settings: config.Settings, nats_url: str | None) -> list[Outcome]:
     """Every check, in the order in which a start would meet the problems."""
     clock = SystemClock()
-    outcomes = [*check_python(), _check_settings(settings)]
+    outcomes = [*check_python(), judge_settings(settings)]
     if settings.engine == "embedded":
         outcomes += check_disk(settings.data, clock)
     outcomes += check_clock(clock, settings.data)
     outcomes += check_open_files()
-    outcomes += check_port(settings.host, settings.port)
+    for host, port in listening_on(settings):
+        outcomes += check_port(host, port)
     outcomes += check_java(os.environ)
     if nats_url is not None:
         outcomes += check_nats(nats_url)
     return outcomes
-
-
-def _check_settings(settings: config.Settings) -> Outcome:
-    try:
-        config.check_serving(settings)
-    except BadConfig as error:
-        return fail("settings", str(error), f"change {error.fields['name']}: {error.fields['accepts']}")
-    return ok("settings", f"consistent; engine {settings.engine}")
 
 
 def _print(output: Output, outcome: Outcome) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from seamark import config
+from seamark import config, limits
 from seamark.kinds import Secret
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,7 +25,7 @@ def settings_options(command: F) -> F:
             command = click.option(f"{row.flag}/--no-{row.flag[2:]}", row.name, default=None, help=row.why)(command)
         else:
             why = f"{row.why} [{shown_default(row)}]"
-            command = click.option(row.flag, row.name, metavar=row.kind.name.upper(), help=why)(command)
+            command = click.option(row.flag, row.name, metavar=shown_kind(row), help=why)(command)
     option = click.option(
         "--config",
         "config_file",
@@ -35,13 +35,27 @@ def settings_options(command: F) -> F:
     return option(command)
 
 
+def shown_kind(row: config.Setting) -> str:
+    """What goes in the place of the value: the words themselves where there are only a few."""
+    return row.kind.accepts.replace(" or ", "|") if row.kind.name == "choice" else row.kind.name.upper()
+
+
 def shown_default(row: config.Setting) -> str:
     """The default of a row in the words of its flag."""
     if row.default is None or row.default == "" or isinstance(row.default, Secret):
         return "none"
     if isinstance(row.default, bool):
         return "true" if row.default else "false"
+    if row.kind.name == "size" and isinstance(row.default, int):
+        return _shown_size(row.default)
     return f"{row.default:g}" if isinstance(row.default, float) else str(row.default)
+
+
+def _shown_size(count: int) -> str:
+    for unit, size in (("GiB", limits.GIB), ("MiB", limits.MIB), ("KiB", limits.KIB)):
+        if count and count % size == 0:
+            return f"{count // size}{unit}"
+    return str(count)
 
 
 def load_settings(config_file: str | None, flags: dict[str, str | bool | None]) -> config.Settings:

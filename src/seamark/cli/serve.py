@@ -7,7 +7,8 @@ import sys
 import click
 
 from seamark import config
-from seamark.cli.checks.reach import check_port
+from seamark.cli.checks.reach import check_port, listening_on
+from seamark.cli.checks.settings import check_settings
 from seamark.cli.options import load_settings, settings_options
 from seamark.cli.output import Output
 from seamark.errors import Fault
@@ -19,20 +20,21 @@ from seamark.telemetry import logs
 def serve(config_file: str | None, **flags: str | bool | None) -> int:
     """Run the server until it is told to stop (Ctrl-C or SIGTERM)."""
     settings = load_settings(config_file, flags)
-    config.check_serving(settings)
+    check_settings(settings)
     style = ("text" if sys.stderr.isatty() else "json") if settings.log_style == "auto" else settings.log_style
     logs.configure(level=settings.log_level, style=style)
-    _look_at_port(settings)
+    _look_at_ports(settings)
     from seamark.http import app  # late, so that a bad setting is told before everything is loaded
 
     return app.serve(settings, on_ready=lambda base_url: _welcome(settings, base_url))
 
 
-def _look_at_port(settings: config.Settings) -> None:
+def _look_at_ports(settings: config.Settings) -> None:
     """A taken port is the most frequent surprise: say it in one line with the remedy, before a store is opened."""
-    for outcome in check_port(settings.host, settings.port):
-        if outcome.level == "fail":
-            raise Fault(f"{outcome.found}; {outcome.remedy}")
+    for host, port in listening_on(settings):
+        for outcome in check_port(host, port):
+            if outcome.level == "fail":
+                raise Fault(f"{outcome.found}; {outcome.remedy}")
 
 
 def _welcome(settings: config.Settings, base_url: str) -> None:

@@ -44,14 +44,15 @@ class Assembly:
     """One log, one hub, one route table. Make it inside the running loop; `drain` and then `close` it there."""
 
     def __init__(self, settings: Settings, *, clock: Clock) -> None:
+        keys = parse_keys(settings.api_keys.reveal(), place=str(settings.sources["api_keys"]))  # before a store is made
         self.settings = settings
         self.metrics = Metrics()
         self.metrics.gauge("seamark_build_info", seamark.__version__).value = 1
+        _count_uptime(self.metrics, clock)
         self.log = _open_log(settings, clock, self.metrics)
         self.wheel = Wheel(clock)
         self.hub = Hub(self.log, self.wheel, self.metrics)
         self.readiness = Readiness([self._unwritable])
-        keys = parse_keys(settings.api_keys.reveal(), place=str(settings.sources["api_keys"]))
         self.front = Front(
             self.routes(clock),
             authenticate=_authenticator(keys),
@@ -172,6 +173,11 @@ def _open_log(settings: Settings, clock: Clock, metrics: Metrics) -> Log:
     if settings.engine == "memory":
         return open_memory(clock, metrics, quota_bytes=settings.quota_bytes)
     return open_embedded(settings.data, clock, metrics, quota_bytes=settings.quota_bytes)
+
+
+def _count_uptime(metrics: Metrics, clock: Clock) -> None:
+    born, uptime = clock.monotonic(), metrics.gauge("seamark_uptime_seconds")
+    metrics.on_scrape(lambda: setattr(uptime, "value", clock.monotonic() - born))
 
 
 def _authenticator(keys: KeyRing) -> Authenticate:

@@ -166,7 +166,14 @@ class _Uvicorn(uvicorn.Server):
 
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().startup()
-        await self._outer.bound(self.servers[0].sockets[0].getsockname()[1])
+        try:
+            await self._outer.bound(self.servers[0].sockets[0].getsockname()[1])
+        except BaseException:
+            # A second listener or the port file failed: nothing has begun, so nothing may stay half open.
+            for server in self.servers:
+                server.close()
+            await self.lifespan.shutdown()
+            raise
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         for server in self.servers:

@@ -32,7 +32,7 @@ def configure(*, level: str, style: str) -> None:
     final = (
         structlog.processors.JSONRenderer()
         if style == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time")
     )
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(

@@ -29,7 +29,7 @@ class Metric(NamedTuple):
 
 METRICS: tuple[Metric, ...] = (
     Metric("seamark_build_info", "gauge", "Always 1; the label names the running version.", ("version",)),
-    Metric("seamark_uptime_seconds", "gauge", "Seconds since the server was ready."),
+    Metric("seamark_uptime_seconds", "gauge", "Seconds since the server began to start."),
     # -- log
     Metric("seamark_log_streams", "gauge", "Streams that exist."),
     Metric("seamark_log_records_live", "gauge", "Records that can be read, over all streams."),

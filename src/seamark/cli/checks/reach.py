@@ -15,12 +15,19 @@ from urllib.parse import urlsplit
 import msgspec
 
 from seamark.cli.checks.outcome import Outcome, fail, ok, warn
+from seamark.config import Settings
 from seamark.errors import BadInput
 
 JAVA_MIN = 17
 NATS_PORT = 4222
 NATS_SECONDS_MAX = 5.0
 NATS_BYTES_MAX = 64 * 1024
+
+
+def listening_on(settings: Settings) -> list[tuple[str, int]]:
+    """Every address that a server with these settings listens on."""
+    places = [(settings.host, settings.port)]
+    return [*places, (settings.metrics_host, settings.metrics_port)] if settings.metrics_port else places
 
 
 def check_port(host: str, port: int) -> list[Outcome]:
