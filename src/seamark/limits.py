@@ -41,6 +41,12 @@ KEY_BYTES_MAX = _limit(
 SUBJECT_TOKENS_MAX = _limit("SUBJECT_TOKENS_MAX", 64, "tokens", "a subject is a short path, not a document")
 SUBJECT_BYTES_MAX = _limit("SUBJECT_BYTES_MAX", 4 * KIB, "bytes", "all tokens of a subject together")
 GEOMETRY_BYTES_MAX = _limit("GEOMETRY_BYTES_MAX", 256 * KIB, "bytes", "a polygon of some ten thousand vertices")
+GEOMETRY_BYTES_PER_APPEND_MAX = _limit(
+    "GEOMETRY_BYTES_PER_APPEND_MAX",
+    2 * MIB,
+    "bytes",
+    "a polygon takes time to check, during which nobody else is served",
+)
 STREAM_NAME_BYTES_MAX = _limit("STREAM_NAME_BYTES_MAX", 280, "bytes", "surface prefix plus the longest topic name")
 STREAMS_MAX = _limit("STREAMS_MAX", 100_000, "streams", "every stream costs about a kilobyte of memory")
 SEQ_MAX = _limit("SEQ_MAX", 2**63 - 1, "seq", "fits a signed 64-bit integer in every client language")

@@ -37,7 +37,7 @@ def test_entries(text: str, scopes: set[str], prefixes: tuple[str, ...]) -> None
     assert found.prefixes == prefixes
 
 
-@pytest.mark.parametrize("text", ["k:root", "k:+", "k:r+", ":read", "k,k", "k:r w"])
+@pytest.mark.parametrize("text", ["k:root", "k:r:|", "k:: | ", "k:+", "k:r+", ":read", "k,k", "k:r w"])
 def test_bad_entries_stop_the_start(text: str) -> None:
     with pytest.raises(BadConfig) as caught:
         ring(text)

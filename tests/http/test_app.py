@@ -25,6 +25,9 @@ def test_keys_guard_every_route_that_needs_one(tmp_path: Path) -> None:
         assert client.post("/raw/t1-a", json=RECORDS).status_code == 401
         assert client.post("/raw/t1-a", json=RECORDS, headers=bearer("wrong")).status_code == 401
         assert client.post("/raw/t1-a", json=RECORDS, headers=bearer("reader")).status_code == 403
+        twice = [("Authorization", "Bearer boss"), ("Authorization", "Bearer reader")]
+        assert client.post("/raw/t1-a", json=RECORDS, headers=twice).status_code == 401
+        assert client.get("/raw/t1-a", headers=twice).status_code == 401
         assert client.post("/raw/other", json=RECORDS, headers=bearer("tenant")).status_code == 403
         assert client.post("/raw/t1-a", json=RECORDS, headers=bearer("tenant")).status_code == 201
         assert client.post("/raw/other", json=RECORDS, headers=bearer("boss")).status_code == 201

@@ -43,6 +43,32 @@ def test_payloads_come_back_byte_for_byte(client: httpx.Client, name: str) -> No
     assert (record["seq"], record["tag"], record["node"], record["subject"]) == (1, "t", "n", ["a", "1"])
 
 
+def test_errors_name_the_stream_as_the_client_does(client: httpx.Client, name: str) -> None:
+    for path in (f"/raw/{name}", f"/raw/{name}/watch", f"/raw/{name}/records"):
+        answer = client.get(path)
+        assert code(answer) == (404, "stream_not_found")
+        error = answer.json()["error"]
+        assert error["detail"] == {"stream": name}
+        assert error["message"] == f"there is no stream {name}"
+
+
+def test_polygons_of_one_append_are_bounded_together(client: httpx.Client, name: str) -> None:
+    ring = ",".join(["1.25,1.25", *["2.125,1.0625"] * 9_000, "1.25,1.25"])
+    fits = limits.GEOMETRY_BYTES_PER_APPEND_MAX // len(ring)
+    record = {"data": 1, "polygon": ring}
+    answer = client.post(f"/raw/{name}", json={"records": [record] * (fits + 1)})
+    assert code(answer) == (400, "record_too_large")
+    assert client.get(f"/raw/{name}").status_code == 404
+    assert client.post(f"/raw/{name}", json={"records": [record] * fits}).json()["last"] == fits
+
+
+def test_durations_are_for_people(client: httpx.Client, name: str) -> None:
+    text = client.post(f"/raw/{name}", json={"records": [{"data": 1}]}).text
+    for field in ("write_ms", "sync_ms"):
+        digits = text.partition(f'"{field}":')[2].partition(".")[2].rstrip("}").partition(",")[0]
+        assert len(digits) == 3
+
+
 def test_pages_chain(client: httpx.Client, name: str) -> None:
     append(client, name, *range(10))
     seen: list[int] = []

@@ -67,6 +67,21 @@ def test_history_then_live(client: httpx.Client, name: str) -> None:
         assert (kind, body["seq"], body["data"]) == ("record", 3, 3)
 
 
+def test_what_cannot_be_a_watch_is_refused_by_name(client: httpx.Client, name: str) -> None:
+    append(client, name, 1)
+    path = f"/raw/{name}/watch"
+    answer = client.get(path, headers=[("Last-Event-ID", "1"), ("Last-Event-ID", "2")])
+    assert (answer.status_code, answer.json()["error"]["message"]) == (400, "Last-Event-ID is given twice")
+    for text, says in (
+        ("{", "filter is not JSON"),
+        ("[]", "filter: Expected `object`"),
+        ("[" * 300, "filter nests deeper"),
+    ):
+        answer = client.get(path, params={"filter": text})
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"].startswith(says)
+
+
 def test_without_a_place_only_news(client: httpx.Client, name: str) -> None:
     append(client, name, 1, 2)
     with watch(client, name) as watcher:

@@ -87,7 +87,7 @@ class KeyRing:
         if authorization is None:
             raise Unauthenticated("an API key is required: send it as 'Authorization: Bearer <key>'")
         scheme, _, secret = authorization.partition(b" ")
-        if scheme != b"Bearer":
+        if scheme != b"Bearer":  # matched literally, as the contract of the topics surface has it
             raise Unauthenticated("the Authorization header must read 'Bearer <key>'")
         digest = hashlib.sha256(secret.strip()).digest()
         found: KeyHolder | None = None
@@ -115,7 +115,7 @@ def parse_keys(text: str, *, place: str) -> KeyRing:
         holders[digest] = KeyHolder(
             name=f"key-{digest.hex()[:12]}",
             scopes=_scopes(scope_words, place, number),
-            prefixes=tuple(prefix.strip() for prefix in prefix_words.split("|") if prefix.strip()),
+            prefixes=_prefixes(prefix_words, place, number),
         )
     return KeyRing(holders)
 
@@ -131,6 +131,16 @@ def _scopes(words: str, place: str, number: int) -> frozenset[str]:
             _refuse(place, number, f"{word.strip()!r} is not a scope")
         granted |= scopes
     return frozenset(granted)
+
+
+def _prefixes(words: str, place: str, number: int) -> tuple[str, ...]:
+    if not words:
+        return ()
+    prefixes = tuple(word.strip() for word in words.split("|") if word.strip())
+    if not prefixes:
+        # As with scopes: a stray "|" must not end as access to every name.
+        _refuse(place, number, "there is no prefix between the bars")
+    return prefixes
 
 
 def _refuse(place: str, number: int, why: str) -> NoReturn:

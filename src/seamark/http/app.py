@@ -13,6 +13,7 @@ from seamark.access.keys import ANYONE, NOBODY, KeyRing, parse_keys
 from seamark.access.principal import Principal
 from seamark.clock import Clock, SystemClock
 from seamark.console.routes import console_routes
+from seamark.errors import Unauthenticated
 from seamark.http.access_log import AccessLog
 from seamark.http.allocator import keep_memory
 from seamark.http.asgi import ASGIApp, Receive, Scope, Send, build_asgi
@@ -186,7 +187,11 @@ def _authenticator(keys: KeyRing) -> Authenticate:
             return NOBODY
         if not keys:
             return ANYONE
-        return keys.authenticate(next((value for name, value in headers if name == b"authorization"), None))
+        given = [value for name, value in headers if name == b"authorization"]
+        if len(given) > 1:
+            # Whoever stands in front of us may have looked at the other one.
+            raise Unauthenticated("the Authorization header is given twice")
+        return keys.authenticate(given[0] if given else None)
 
     return authenticate
 

@@ -32,7 +32,7 @@ EVERYTHING = Filter()
 
 def parse_filter(text: str) -> Filter:
     """The filter that a watch's `filter` parameter describes. Raises BadRequest or BadFilter."""
-    body = decode(text.encode(), _DECODER)
+    body = decode(text.encode(), _DECODER, name="filter")
     if body.subject is None:
         return Filter(area=_area(body), exclude_nodes=body.exclude_nodes)
     if not 0 < len(body.subject) <= limits.SUBJECT_TOKENS_MAX:

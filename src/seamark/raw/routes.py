@@ -27,10 +27,10 @@ from seamark.raw.model import (
     state_dict,
     stream_of,
 )
+from seamark.raw.problem import raw_problem
 from seamark.raw.watch import Watches
 from seamark.wire import query
 from seamark.wire.exchange import Exchange, Handler, Route
-from seamark.wire.problem import plain_problem
 from seamark.wire.strictjson import decode
 
 _APPEND = msgspec.json.Decoder(AppendBody)
@@ -143,7 +143,7 @@ class RawRoutes:
 
 def _route(method: str, path: str, handler: Handler, action: str, *, body: int = 0, hot: bool = False) -> Route:
     summary, openapi = OPERATIONS[method, path]
-    return Route(method, path, handler, summary, action, plain_problem, body, hot, openapi)
+    return Route(method, path, handler, summary, action, raw_problem, body, hot, openapi)
 
 
 def _allowed(exchange: Exchange, action: str) -> str:
@@ -168,5 +168,5 @@ def _appended(exchange: Exchange, name: str, outcome: Receipt | SeamarkError) ->
     if isinstance(outcome, Receipt):
         exchange.respond(201 if outcome.created else 200, receipt_json(outcome, name))
     else:
-        status, body, headers = plain_problem(outcome, exchange.request_id)
+        status, body, headers = raw_problem(outcome, exchange.request_id)
         exchange.respond(status, body, headers=headers)

@@ -46,6 +46,8 @@ def _start(exchange: Exchange, fields: dict[str, str], state: StreamState, *, sy
     """A reconnecting client's own place wins over the parameter; with neither, only what is new is sent."""
     resume = exchange.header(b"last-event-id")
     if resume:
+        if sum(name == b"last-event-id" for name, _ in exchange.headers) > 1:
+            raise BadRequest("Last-Event-ID is given twice")
         cursor = parse_id(resume.decode("utf-8", "replace"))
         if cursor is None:
             raise BadRequest("Last-Event-ID is not an id that this surface gave out")

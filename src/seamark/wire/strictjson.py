@@ -21,20 +21,20 @@ _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: one level down, one up
 
 
-def decode(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    """`body` as the decoder's type. Raises BadRequest with a message fit for the client."""
+def decode(body: bytes, decoder: msgspec.json.Decoder[T], *, name: str = "the body") -> T:
+    """`body` as the decoder's type. Raises BadRequest with a message fit for the client, who knows the text as `name`."""
     try:
         if not body.isascii():
             body.decode()
         if _too_deep(body):
-            raise BadRequest(f"the JSON text nests deeper than {limits.JSON_DEPTH_MAX} levels")
+            raise BadRequest(f"{name} nests deeper than {limits.JSON_DEPTH_MAX} levels")
         return decoder.decode(body)
     except UnicodeDecodeError as error:
-        raise BadRequest(f"the body is not UTF-8: invalid byte at {error.start}") from None
+        raise BadRequest(f"{name} is not UTF-8: invalid byte at {error.start}") from None
     except msgspec.ValidationError as error:
-        raise BadRequest(str(error)) from None
+        raise BadRequest(f"{name}: {error}") from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BadRequest(f"the body is not JSON: {error}") from None
+        raise BadRequest(f"{name} is not JSON: {error}") from None
 
 
 def _too_deep(body: bytes) -> bool:
