@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from seamark import limits
 from seamark.clock import Clock
-from seamark.errors import WriteFailed
-from seamark.log import dedupe, purge, recovery, retention
+from seamark.log import dedupe, purge, retention
 from seamark.log.commit import Committer
 from seamark.log.ledger import Ledger, Registry
 from seamark.log.store import ID, Change, Store
@@ -57,12 +56,7 @@ class Chores:
 
     def retry(self) -> bool:
         """After a failed commit, see whether the store takes writes again."""
-        try:
-            self._writer.retry()
-        except WriteFailed:
-            if self._store.returned():
-                recovery.reload(self._registry, self._store)
-            raise
+        self._writer.retry()
         return False
 
     def expire(self) -> bool:

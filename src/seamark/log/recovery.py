@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from seamark.errors import Corrupt
+from seamark import limits
 from seamark.log import meta as metas
+from seamark.log import purge
 from seamark.log.admission import Gate
 from seamark.log.chunk import corrupt
 from seamark.log.commit import NEXT_ID
 from seamark.log.ledger import Ledger, Registry
 from seamark.log.meta import Meta
+from seamark.log.protocol import News
 from seamark.log.seal import Damaged, unseal
 from seamark.log.settings import Durability
 from seamark.log.store import ID, Change, Space, Store
@@ -42,24 +44,72 @@ def load(registry: Registry, store: Store, gate: Gate) -> list[Change]:
     return changes
 
 
-def reload(registry: Registry, store: Store) -> None:
-    """The store came back by itself: where it holds more than we knew, it is right."""
+def reload(registry: Registry, store: Store, gate: Gate) -> list[News]:
+    """The store came back by itself: a write that had been refused may have happened after all, and where the store
+    differs from what we knew, it is right. Returns what readers have to be told."""
+    news: list[News] = []
+    found: set[str] = set()
     with store.view() as view:
         for key, value in view.scan(Space.STREAMS, b""):
-            ledger = registry.find(key.decode("utf-8", "replace"))
-            if ledger is None or ledger.store is not store:
+            name = key.decode("utf-8", "replace")
+            found.add(name)
+            if name in registry.broken:
                 continue
             try:
                 meta = metas.decode(key, value)
             except Damaged as damage:
-                raise _gone(ledger, damage) from damage
-            if meta.instance == ledger.meta.instance and meta.head > ledger.meta.head:
-                later = [record for record in ledger.pending if record.seq > meta.head]
-                registry.replace(ledger, meta)
-                ledger.front = None
-                if later:
-                    ledger.show(later, sum(record.size for record in later))
-                    ledger.assigned = later[-1].seq
+                corrupt(name, 0, "meta", damage)  # told; what we know of it still stands
+                continue
+            ledger, home = registry.find(name), gate.home(meta.settings)
+            if ledger is None:
+                if home is not store:
+                    _forget(meta)
+                registry.add(Ledger(name, meta, home))
+            elif _adopt(registry, ledger, meta, home, store):
+                news.append(News(name, meta.instance, ledger.marks, None, synced=True))
+    for ledger in registry:
+        if ledger.name not in found:
+            registry.remove(ledger)
+            _empty(ledger, store)
+            news.append(News(ledger.name, ledger.meta.instance, ledger.marks, (), synced=True, dropped=True))
+    return news
+
+
+def _adopt(registry: Registry, ledger: Ledger, meta: Meta, home: Store, durable: Store) -> bool:
+    """Take over what the store says of a stream we know. Returns whether it is something new."""
+    assert meta.instance == ledger.meta.instance, "a stream is dropped and made again in two writes"
+    if home is not durable and ledger.store is home:
+        # Its records are ours; the store knows only its settings and the reservation.
+        ledger.meta.settings, ledger.meta.reserved = meta.settings, meta.reserved
+        return False
+    if home is not durable:
+        _forget(meta)
+    elif ledger.store is home and meta == ledger.meta:
+        return False
+    else:
+        _empty(ledger, durable)
+    later = [record for record in ledger.pending if record.seq > meta.head]
+    keys = {key: row for key, row in ledger.pending_keys.items() if row.last > meta.head}
+    registry.replace(ledger, meta)
+    ledger.store = home
+    ledger.front = None
+    if later:
+        ledger.show(later, sum(record.size for record in later))
+        ledger.assigned = later[-1].seq
+    ledger.pending_keys.update(keys)
+    return True
+
+
+def _forget(meta: Meta) -> None:
+    """What a refused write brought to memory, or moved there, was taken back. What is reserved was never given out."""
+    meta.reserved = meta.head
+    _recover(meta)
+
+
+def _empty(ledger: Ledger, durable: Store) -> None:
+    """What a stream has in memory, when it has no business there any more."""
+    if ledger.store is not durable:
+        ledger.store.write(purge.owned(ledger.store, ID.pack(ledger.meta.id), limits.SEQ_MAX))
 
 
 def _recover(meta: Meta) -> bool:
@@ -79,7 +129,3 @@ def _recover(meta: Meta) -> bool:
         return False
     meta.lose(meta.reserved, Loss.CRASH)
     return True
-
-
-def _gone(ledger: Ledger, damage: Damaged) -> Corrupt:
-    return corrupt(ledger.name, 0, "meta", damage)

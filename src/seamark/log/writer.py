@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from seamark import limits
 from seamark.clock import Clock
 from seamark.errors import Busy, SeamarkError, ShuttingDown, WriteFailed
-from seamark.log import intake
+from seamark.log import intake, recovery
 from seamark.log.admission import Gate
 from seamark.log.commit import PROBE, Committer, Timing
 from seamark.log.ledger import Registry
@@ -92,7 +92,12 @@ class GroupWriter:
         if self._committer.failure is None and not revisions:
             return
         changes = [(Space.FACTS, PROBE, seal(PROBE, b"probe"))]
-        self._committer.commit(revisions, changes)
+        try:
+            self._committer.commit(revisions, changes)
+        except WriteFailed:
+            if self._store.returned():
+                self._bell.ring(recovery.reload(self._registry, self._store, self._gate))
+            raise
         self._bell.ring(
             [
                 _news(revision, revision.arrivals, visible=False, synced=True)

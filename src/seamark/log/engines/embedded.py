@@ -14,10 +14,11 @@ import lmdb
 from seamark import limits
 from seamark.clock import Clock
 from seamark.errors import BadConfig, Corrupt, Fault
+from seamark.log.commit import PROBE
 from seamark.log.engines import directory
 from seamark.log.engines.memory import MemoryStore
 from seamark.log.local import LocalLog
-from seamark.log.seal import Buffer
+from seamark.log.seal import Buffer, seal
 from seamark.log.store import Change, Space, StoreFailed
 from seamark.telemetry.metrics import Metrics
 
@@ -77,14 +78,20 @@ class LmdbStore:
         self._map_bytes = map_bytes
         self._env: lmdb.Environment | None = None
         self._dbs: dict[Space, Any] = {}
-        self._transaction = 0
+        self._transaction = 0  # the last one known to be durable
+        self._found = 0  # the last one in the file; another only after a failed write, until `_settle`
         self._returned = False
         path.mkdir(parents=True, exist_ok=True)
         self._lock = directory.DirectoryLock(path)
         try:
             directory.check(path)
-            self._open()
+            self._open().sync(True)  # what a killed process left to the system is not durable before this
+            self._transaction = self._found
             directory.mark(path)
+        except lmdb.Error as error:
+            self._drop_env()
+            self._lock.release()
+            raise Fault(f"{path} cannot be synced: {error}") from error
         except BaseException:
             self._drop_env()
             self._lock.release()
@@ -102,8 +109,7 @@ class LmdbStore:
             raise Corrupt(f"the store cannot be read: {error}", stream="", seq=0, where="store") from error
 
     def write(self, changes: Sequence[Change]) -> float:
-        env = self._env or self._reopen()
-        dbs = self._dbs
+        env, dbs = self._ready(), self._dbs
         attempted = self._transaction + 1
         try:
             txn = env.begin(write=True)
@@ -120,11 +126,13 @@ class LmdbStore:
                 txn.abort()
                 raise
         except (lmdb.Error, OSError) as error:
-            self._after_failure(env, attempted, error)
-        else:
-            self._transaction = attempted
-            return self._clock.monotonic() - began
-        return 0.0
+            self._revive()
+            if self._found < attempted or not self._settle():
+                raise StoreFailed(_cause(error)) from error
+            self._transaction = self._found
+            return 0.0  # it had reached the file after all, and is durable now
+        self._transaction = self._found = attempted
+        return self._clock.monotonic() - began
 
     def returned(self) -> bool:
         returned, self._returned = self._returned, False
@@ -188,7 +196,7 @@ class LmdbStore:
             self._dbs = {space: env.open_db(space.name.lower().encode("ascii")) for space in Space}
         except lmdb.Error as error:
             raise Corrupt(f"{self._path} cannot be opened: {error}", stream="", seq=0, where="file") from error
-        self._transaction = env.info()["last_txnid"]
+        self._found = env.info()["last_txnid"]
         directory.sync_directory(self._path)
         return env
 
@@ -207,39 +215,52 @@ class LmdbStore:
 
     # -- failing
 
-    def _after_failure(self, env: lmdb.Environment, attempted: int, error: Exception) -> None:
-        """Returns only when the write turned out to be on disk after all; raises StoreFailed otherwise."""
-        cause = _cause(error)
-        try:
-            env.begin(write=True).abort()
-        except (lmdb.Error, OSError):
-            # The environment is marked fatal: the meta page may or may not have been written. Trust the disk.
-            self._drop_env()
-            before = self._transaction
-            try:
-                reopened = self._open()
-                reopened.sync(True)
-            except (lmdb.Error, OSError, Corrupt, BadConfig) as second:
-                self._drop_env()
-                self._transaction = before
-                raise StoreFailed(f"{cause}; then {_cause(second)}") from error
-            if self._transaction >= attempted:
-                return
-        raise StoreFailed(cause) from error
-
-    def _reopen(self) -> lmdb.Environment:
-        """The environment was lost in a failed write; what is on disk now is the truth, and may be news."""
-        before = self._transaction
-        try:
-            env = self._open()
-        except (lmdb.Error, OSError, Corrupt, BadConfig) as error:
-            self._drop_env()
-            self._transaction = before
-            raise StoreFailed(_cause(error)) from error
-        self._returned = self._transaction != before
-        if self._returned:
+    def _ready(self) -> lmdb.Environment:
+        """The environment, if it may be written to. What a failed write left in the file may be there to stay or not,
+        until it is durable by a write of our own; from then on it is the truth, and news to those above."""
+        if self._env is None:
+            self._reopen()
+        if self._env is None:
+            raise StoreFailed("the store could not be opened again")
+        if self._found != self._transaction:
+            if not self._settle():
+                raise StoreFailed("what a failed write left could not be made durable")
+            self._transaction = self._found
+            self._returned = True
             raise StoreFailed("the store came back in another state and is being read again")
-        return env
+        return self._env
+
+    def _settle(self) -> bool:
+        """Make durable what the file shows. A sync alone proves nothing after one that failed: the system may have
+        given the pages up and call them clean. A transaction of ours writes its own and the next header."""
+        env = self._env
+        if env is None:
+            return False
+        try:
+            with env.begin(write=True) as txn:
+                txn.put(PROBE, seal(PROBE, b"settled"), db=self._dbs[Space.FACTS])
+                found = txn.id()
+        except (lmdb.Error, OSError):
+            self._revive()
+            return False
+        self._found = found
+        return True
+
+    def _revive(self) -> None:
+        """After a failed write. When the header could not be written, LMDB takes neither reads nor writes any more; a
+        new environment at least reads."""
+        try:
+            if self._env is not None:
+                self._env.begin(write=True).abort()
+        except (lmdb.Error, OSError):
+            self._drop_env()
+            self._reopen()
+
+    def _reopen(self) -> None:
+        try:
+            self._open()
+        except (lmdb.Error, OSError, Corrupt, BadConfig):
+            self._drop_env()
 
     def _drop_env(self) -> None:
         if self._env is not None:
