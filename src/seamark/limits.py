@@ -159,6 +159,12 @@ CONNECTIONS_REFUSED_MAX = _limit(
     "CONNECTIONS_REFUSED_MAX", 256, "connections", "open only to be told that there is no room; further ones are cut"
 )
 JSON_DEPTH_MAX = _limit("JSON_DEPTH_MAX", 128, "levels", "nesting of one JSON text")
+JSON_SLICE_BYTES = _limit(
+    "JSON_SLICE_BYTES",
+    1 * MIB,
+    "bytes",
+    "of a JSON text, inspected at a time: a big one needs little memory beside itself",
+)
 PARSE_SLICE_BYTES = _limit(
     "PARSE_SLICE_BYTES", 16 * KIB, "bytes", "fed to the parser at a time, so that limits bite early"
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -83,6 +84,37 @@ def naive_depth(value: Any) -> int:
     if isinstance(value, list):
         return 1 + max(map(naive_depth, value), default=0)
     return 0
+
+
+@pytest.mark.parametrize(
+    "unit", [b"[", b"[]", b'"",', b'["[\\"]",1],', b'"\\\\[",'], ids=["deep", "wide", "quotes", "quoted", "escaped"]
+)
+def test_a_big_text_needs_little_memory_beside_itself(unit: bytes) -> None:
+    text = b"[" + unit * (8 * limits.MIB // len(unit))
+    tracemalloc.start()
+    try:
+        depth(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * len(text)  # copies of the text, never an object or a wide number for each byte
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+def test_slices_change_nothing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '[{"a":"]]\\"[["},"[",[[{"ü€😀":["}"]}]]]'.encode()
+    expected = depth(text)
+    monkeypatch.setattr(limits, "JSON_SLICE_BYTES", size)
+    assert depth(text) == expected == 5
+    whole = b'{"data":%b}' % (text + b" " * 300)
+    assert bytes(decode(whole, DECODER).data) == text
+    for at in range(8, len(text)):
+        broken = bytearray(whole)
+        broken[at] = 0xFF
+        with pytest.raises(UnicodeDecodeError) as told:
+            bytes(broken).decode()
+        with pytest.raises(BadRequest, match=f"invalid byte at {told.value.start}$"):
+            decode(bytes(broken), DECODER)
 
 
 @given(JSON, st.booleans())

@@ -6,7 +6,9 @@ recursion limit.
 
 from __future__ import annotations
 
-from typing import TypeVar
+import codecs
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,15 +19,16 @@ from seamark.errors import BadRequest
 T = TypeVar("T")
 
 _NOT_STRUCTURE = bytes(byte for byte in range(256) if byte not in b'[]{}"\\')
-_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_NOT_MARKS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: one level down, one up
+_QUOTE = ord('"')
 
 
 def decode(body: bytes, decoder: msgspec.json.Decoder[T], *, name: str = "the body") -> T:
     """`body` as the decoder's type. Raises BadRequest with a message fit for the client, who knows the text as `name`."""
     try:
         if not body.isascii():
-            body.decode()
+            _check_utf8(body)
         if _too_deep(body):
             raise BadRequest(f"{name} nests deeper than {limits.JSON_DEPTH_MAX} levels")
         return decoder.decode(body)
@@ -35,6 +38,22 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[T], *, name: str = "the bo
         raise BadRequest(f"{name}: {error}") from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadRequest(f"{name} is not JSON: {error}") from None
+
+
+def _check_utf8(body: bytes) -> None:
+    """The same error as from `body.decode()`, without the text, which may be four times as large."""
+    if len(body) <= limits.JSON_SLICE_BYTES:
+        body.decode()
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for at in range(0, len(body), limits.JSON_SLICE_BYTES):
+        begun = len(decoder.getstate()[0])  # of a character that the slice before cut in two
+        end = at + limits.JSON_SLICE_BYTES
+        try:
+            decoder.decode(body[at:end], final=end >= len(body))
+        except UnicodeDecodeError as error:
+            place = at - begun + error.start
+            raise UnicodeDecodeError("utf-8", body, place, place + 1, error.reason) from None
 
 
 def _too_deep(body: bytes) -> bool:
@@ -52,15 +71,11 @@ def depth(text: bytes) -> int:
 
 
 def _depth(structure: bytes, text: bytes) -> int:
-    if b"\\" in structure or _quoted_brackets(structure):
-        brackets = _outside_strings(text)
-    else:
-        brackets = structure.translate(None, b'"')
-    if not brackets:
-        return 0
-    # One pass whatever the shape: a hostile text must not cost more than its length.
-    steps = np.frombuffer(brackets.translate(_STEPS), dtype=np.int8)
-    return int(steps.cumsum(dtype=np.int32).max())
+    if b"\\" in structure:
+        structure = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NOT_MARKS)
+    if _quoted_brackets(structure):
+        return _deepest(_outside_strings(structure))
+    return _deepest(structure.translate(None, b'"'))
 
 
 def _quoted_brackets(structure: bytes) -> bool:
@@ -68,7 +83,30 @@ def _quoted_brackets(structure: bytes) -> bool:
     return b'"' in structure.replace(b'""', b"")
 
 
-def _outside_strings(text: bytes) -> bytes:
-    """The brackets outside strings, by walking over the quotes that are not escaped."""
-    parts = text.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
-    return b"".join(parts[::2]).translate(None, _NOT_BRACKETS)
+def _outside_strings(structure: bytes) -> bytes:
+    """The brackets that an even number of quotes comes before."""
+    parts: list[bytes] = []
+    odd = np.uint8(0)
+    for marks in _slices(structure, np.uint8):
+        quotes = marks == _QUOTE
+        seen = quotes.cumsum(dtype=np.uint8) + odd  # a sum of bytes overflows, which changes nothing about odd and even
+        odd = seen[-1]
+        parts.append(marks[(seen % 2 == 0) & ~quotes].tobytes())
+    return b"".join(parts)
+
+
+def _deepest(brackets: bytes) -> int:
+    """One pass whatever the shape: a hostile text must not cost more than its length."""
+    level = deepest = 0
+    for steps in _slices(brackets.translate(_STEPS), np.int8):
+        levels = steps.cumsum(dtype=np.int32)
+        deepest = max(deepest, level + int(levels.max()))
+        level += int(levels[-1])
+    return deepest
+
+
+def _slices(data: bytes, kind: type[np.generic]) -> Iterator[Any]:
+    """A slice at a time, so that a big text needs little memory beside itself."""
+    whole = np.frombuffer(data, dtype=kind)
+    for at in range(0, len(whole), limits.JSON_SLICE_BYTES):
+        yield whole[at : at + limits.JSON_SLICE_BYTES]
