@@ -7,8 +7,12 @@ import gc
 import tracemalloc
 import weakref
 from collections.abc import Callable
+from typing import Any
+
+import msgspec
 
 from seamark.limits import FLUSH_BYTES_MAX, PIPE_HIGH_WATER_BYTES, STALL_SECONDS_MAX
+from seamark.log.protocol import News
 from seamark.log.settings import StreamSettings
 from seamark.log.watermarks import Cursor
 from seamark.match.filter import Filter
@@ -305,3 +309,21 @@ async def test_a_slow_group_member_does_not_keep_the_channel(world: World) -> No
     await world.pass_time(STALL_SECONDS_MAX + 10, step=1)
     assert session.closed
     assert not world.hub._channels
+
+
+async def test_news_that_makes_no_sense_costs_only_itself() -> None:
+    world = build("now")
+    for name in ("s", "t"):
+        await world.append(name, "a")
+    opened = [world.watch(name)[1] for name in ("s", "t")]
+    await world.settle()
+    marks, instance = (await world.state("s")).marks, (await world.state("s")).instance
+    nonsense: Any = ["no record"]
+    world.inner.wakeup.ring([News("s", instance, msgspec.structs.replace(marks, head=2), nonsense, synced=True)])
+    assert not world.hub._scheduled, "whoever marks a channel next would wait for a flush that nobody scheduled"
+    for name in ("s", "t"):
+        await world.append(name, "b")
+    await world.settle()
+    assert [seqs(pipe.frames) for pipe in opened] == [[1, 2], [1, 2]]
+    world.hub.close()
+    await world.inner.close()

@@ -418,6 +418,36 @@ async def test_a_paused_reader_hears_of_the_end_when_it_reads_again(world: World
     assert pipe.frames[-2:] == [["dropped", "s", 1], ["close", "dropped"]]
 
 
+async def test_a_reader_ahead_of_its_channel_hears_of_the_end_when_it_reads_again() -> None:
+    world = build("now")
+    await world.append("s", "a")
+    session, pipe = world.watch("s")
+    await world.settle()
+    session.pause()
+    (leg,) = session.legs
+    assert leg.channel is not None
+    leg.channel.park(leg, (await world.state("s")).marks)  # as one that read what the channel has not heard of yet
+    await world.log.drop("s")
+    await world.settle()
+    session.resume()
+    await world.settle()
+    assert pipe.frames[-2:] == [["dropped", "s", 1], ["close", "dropped"]]
+    world.hub.close()
+    await world.inner.close()
+
+
+@pytest.mark.parametrize("variant", ["now", "waiting", "silent"])
+async def test_a_stream_that_ends_before_anything_was_read_ends_at_its_head(variant: str) -> None:
+    world = build(variant)
+    await world.append("s", "a", "b")
+    _, pipe = world.watch("s")
+    await world.log.drop("s")
+    await world.settle()
+    assert pipe.frames == [["open"], ["dropped", "s", 2], ["close", "dropped"]]
+    world.hub.close()
+    await world.inner.close()
+
+
 async def test_a_stream_that_never_was_is_dropped(world: World) -> None:
     _, pipe = world.watch("nothing")
     await world.settle()
@@ -482,6 +512,18 @@ async def test_a_script_that_raises_ends_its_own_stream_only(world: World) -> No
     await world.append("s", "b")
     await world.settle()
     assert seqs(good.frames) == [1, 2]
+
+
+async def test_a_script_that_cannot_even_begin_leaves_nothing_behind(world: World) -> None:
+    class Mute(LineScript):
+        def opening(self) -> bytes:
+            raise RuntimeError("mine")
+
+    await world.append("s", "a")
+    session, pipe = world.watch("s", script=Mute(), deadline_seconds=60)
+    assert (session.closed, pipe.frames) == (True, [["close", "fault"]])
+    assert world.closed == [(session, Close.FAULT)]
+    assert not world.hub.sessions
 
 
 async def test_a_dialect_that_raises_live_ends_its_group_only(world: World) -> None:

@@ -73,7 +73,7 @@ class CatchUp:
         try:
             page = await self._read(leg)
         except StreamNotFound:
-            session.stream_gone(leg, channel.marks.head)
+            session.stream_gone(leg, channel.last_head)
             return 0
         if leg.channel is not channel or not session.flowing:
             if not session.closed:

@@ -83,6 +83,7 @@ class Channel:
     def detach(self, leg: Leg) -> None:
         self._behind.discard(leg)
         self._parked.discard(leg)
+        leg.parked = False
         self._release()
 
     def begin(self, page: Page) -> None:
@@ -93,6 +94,11 @@ class Channel:
             self.position = self._goal = self.reach(page.marks)
             if self._ended is not None and self._ended.instance == self.instance:
                 self._vanish(self._ended.marks.head)  # the page was read before the end we heard of
+
+    @property
+    def last_head(self) -> int:
+        """For a stream that is not there any more: the last head that anybody told us of."""
+        return self.marks.head if self._ended is None else self._ended.marks.head
 
     def reach(self, marks: Watermarks) -> int:
         """How far this channel's readers may see."""

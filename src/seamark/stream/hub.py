@@ -103,15 +103,17 @@ class Hub:
         would only split what belongs together over two writes (docs/performance.md)."""
         scheduled, self._scheduled = self._scheduled, True
         channels = self._channels
-        for one in news:
-            for synced in (False, True):
-                channel = channels.get((one.stream, synced))
-                if channel is not None:
-                    channel.hear(one)
-        if self._dirty:
-            self._flush()
-        else:
-            self._scheduled = scheduled
+        try:
+            for one in news:
+                for synced in (False, True):
+                    channel = channels.get((one.stream, synced))
+                    if channel is not None:
+                        channel.hear(one)
+        finally:
+            if self._dirty:
+                self._flush()
+            else:
+                self._scheduled = scheduled
 
     def _flush(self) -> None:
         self._scheduled = False

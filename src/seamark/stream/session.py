@@ -111,7 +111,10 @@ class Session:
         hub.metrics.gauge("seamark_stream_sessions", self.surface).value += 1
         if self.deadline_seconds:
             self._deadline = hub.wheel.add(self.deadline_seconds, self._expire)
-        self.say(self.script.opening())
+        try:
+            self.say(self.script.opening())
+        except Exception as error:
+            self.fail(error)
         if self.closed:
             return
         if hub.draining:
