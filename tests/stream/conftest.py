@@ -6,15 +6,18 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from seamark.clock import ManualClock
 from seamark.limits import PIPE_HIGH_WATER_BYTES
+from seamark.log.engines.embedded import open_embedded
 from seamark.log.engines.memory import open_memory
 from seamark.log.local import LocalLog
-from seamark.log.protocol import Append, Log, News, Page, Receipt, StreamState, Wakeup
+from seamark.log.protocol import Append, Configured, Log, News, Page, Receipt, StreamState, Wakeup
 from seamark.log.record import Draft, Record
 from seamark.log.settings import Durability, StreamSettings
 from seamark.log.watermarks import Cursor, Gap
@@ -241,6 +244,34 @@ class Late(Narrow):
         return self._inner.wakeup.subscribe(hear)
 
 
+class Disk(Narrow):
+    """The embedded engine, where every stream that asks for nothing special is of class disk: visible first, durable a
+    moment later, each in a news of its own."""
+
+    def __init__(self, inner: LocalLog) -> None:
+        super().__init__(inner, silent=False)
+        self.read_now = inner.read_now
+        self.state_now = inner.state_now
+        self.append = self._append
+        self.configure = self._configure
+
+    async def _append(self, append: Append) -> Receipt:
+        create = append.create and _of_class_disk(append.create)
+        return await self._inner.append(msgspec.structs.replace(append, create=create))
+
+    async def _configure(self, name: str, settings: StreamSettings) -> Configured:
+        return await self._inner.configure(name, _of_class_disk(settings))
+
+    async def read(self, name: str, cursor: Cursor, **options: Any) -> Page:
+        return await self._inner.read(name, cursor, **options)
+
+
+def _of_class_disk(settings: StreamSettings) -> StreamSettings:
+    if settings.durability is not Durability.FSYNC:
+        return settings
+    return msgspec.structs.replace(settings, durability=Durability.DISK)
+
+
 @dataclass
 class World:
     """One process: a log, a hub, a clock that moves when told."""
@@ -296,23 +327,26 @@ def seqs(frames: list[Frame], stream: str | None = None) -> list[int]:
     ]
 
 
-def build(variant: str) -> World:
-    """`now`: reads never wait. `waiting`: they do. `silent`: and news carries no records. `late`: news is behind."""
+def build(variant: str, path: Path | None = None) -> World:
+    """`now`: reads never wait. `waiting`: they do. `silent`: and news carries no records. `late`: news is behind.
+    `embedded`: that engine, in `path`. `disk`: the same, and streams are visible before they are durable."""
     clock = ManualClock()
     metrics = Metrics()
-    inner = open_memory(clock, metrics)
+    inner = open_memory(clock, metrics) if path is None else open_embedded(path, clock, metrics)
     log: Log = inner
-    if variant == "late":
+    if variant == "disk":
+        log = Disk(inner)
+    elif variant == "late":
         log = Late(inner)
-    elif variant != "now":
+    elif variant not in {"now", "embedded"}:
         log = Narrow(inner, silent=variant == "silent")
     wheel = Wheel(clock)
     return World(inner, log, clock, wheel, metrics, Hub(log, wheel, metrics))
 
 
-@pytest.fixture(params=["now", "waiting", "silent", "late"])
-async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    made = build(request.param)
+@pytest.fixture(params=["now", "waiting", "silent", "late", "disk"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    made = build(request.param, tmp_path if request.param == "disk" else None)
     yield made
     made.hub.close()
     await made.inner.close()

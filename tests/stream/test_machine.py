@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -103,8 +105,11 @@ class Streams:
         self.live: dict[str, Instance] = {}
         self.number = 0
 
+        self._place = TemporaryDirectory()
+        path = Path(self._place.name) if variant == "embedded" else None
+
         async def make() -> World:
-            return build(variant)
+            return build(variant, path)
 
         self.world = self.loop.run_until_complete(make())
         for stream in STREAMS:
@@ -116,6 +121,7 @@ class Streams:
         self.loop.run_until_complete(self.world.settle())
         self.world.wheel.close()
         self.loop.close()
+        self._place.cleanup()
 
     def create(self, stream: str, cap: int, durability: Durability) -> None:
         wanted = StreamSettings(cap_records=cap, durability=durability)
@@ -326,8 +332,8 @@ STEPS: dict[Callable[[Random, Streams], None], int] = {
 }
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.sampled_from(["now", "waiting", "silent", "late"]), st.integers(0, 2**64))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(["now", "waiting", "silent", "late", "embedded"]), st.integers(0, 2**64))
 def test_everything_is_said_once_in_order(variant: str, seed: int) -> None:
     """Steps come from a seed: lists of them, as Hypothesis draws them, hardly ever get anywhere."""
     random = Random(seed)
