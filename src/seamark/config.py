@@ -68,7 +68,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("host", HOST, "127.0.0.1", "The address to listen on. One that others can reach needs `api_keys`."),
     Setting("port", PORT, 8000, "The port to listen on; 0 takes a free one."),
     Setting("port_file", OPTIONAL_PATH, None, "Write the port that is really used to this file once the server is ready."),
-    Setting("public_url", URL, "", "The base of absolute links; empty: the address listened on.", ("EXD_PUBLIC_URL",)),
+    Setting("public_url", URL, "", "The address that clients use, where it is not the one listened on.", ("EXD_PUBLIC_URL",)),
     # -- data
     Setting("data", PATH, Path("./var"), "The directory of the embedded engine; a local disk, never a network one."),
     Setting("engine", choice("embedded", "memory"), "embedded", "`embedded` is durable; `memory` forgets all on exit."),
@@ -81,7 +81,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("tls_key", OPTIONAL_PATH, None, "Private key (PEM) of `tls_cert`."),
     # -- what is seen
     Setting("metrics_host", HOST, "127.0.0.1", "The address of the metrics port, when it has one of its own."),
-    Setting("metrics_port", PORT, 0, "A port of its own for `/metrics`; 0: it is served on the main port."),
+    Setting("metrics_port", PORT, 0, "A port of its own for `/metrics`, without TLS; 0: it is on the main port."),
     Setting("log_level", choice("debug", "info", "warning", "error"), "info", "The least severe lines that are logged."),
     Setting("log_style", choice("auto", "text", "json"), "auto", "`auto`: text on a terminal, JSON lines otherwise."),
     Setting("access_log", BOOL, False, "Log one line for every answered request."),

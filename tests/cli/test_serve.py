@@ -28,6 +28,11 @@ def test_the_welcome_names_the_console_and_three_lines(tmp_path: Path) -> None:
     assert all("/raw/demo" in line for line in tries)
 
 
+def test_the_welcome_names_the_public_address(tmp_path: Path) -> None:
+    lines = welcome_lines(load({"public_url": "https://sea.example/"}, directory=tmp_path), "http://127.0.0.1:8000")
+    assert "Seamark is ready. Console: http://127.0.0.1:8000/ (public: https://sea.example/)" in lines
+
+
 def test_the_welcome_never_shows_a_key(tmp_path: Path) -> None:
     settings = load({"engine": "memory"}, environ={"SEAMARK_API_KEYS": "hunter2"}, directory=tmp_path)
     text = "\n".join(welcome_lines(settings, "http://127.0.0.1:1"))

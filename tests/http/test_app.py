@@ -73,6 +73,12 @@ def test_a_start_that_fails_halfway_leaves_nothing_half_open(tmp_path: Path) -> 
         pass  # the directory was given back
 
 
+def test_the_document_names_the_address_that_clients_use(tmp_path: Path) -> None:
+    for url, named in (("", "/"), ("https://sea.example", "https://sea.example")):
+        with ServerProcess(tmp_path, "--public-url", url, engine="memory") as server:
+            assert httpx.get(f"{server.base_url}/openapi.json").json()["servers"] == [{"url": named}]
+
+
 def test_uptime_is_counted(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, engine="memory") as server:
         text = httpx.get(f"{server.base_url}/metrics").text

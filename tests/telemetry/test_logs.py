@@ -14,7 +14,7 @@ from seamark.telemetry import logs
 logs.configure(level=sys.argv[1], style=sys.argv[2])
 log = logs.logger("room")
 log.debug("a.debug")
-log.info("a.info", number=1)
+log.info("a.info", number=1, seconds=0.00020546600080706412)
 log.error("a.error")
 logging.getLogger("library").warning("from %s", "elsewhere")
 """
@@ -34,6 +34,7 @@ def test_json_lines_carry_room_level_time_and_fields() -> None:
     assert [row["event"] for row in rows] == ["a.info", "a.error", "from elsewhere"]
     assert rows[0]["room"] == "room"
     assert rows[0]["number"] == 1
+    assert rows[0]["seconds"] == 0.000205
     assert [row["level"] for row in rows] == ["info", "error", "warning"]
     assert all(row["time"].endswith("Z") for row in rows)
 
@@ -46,4 +47,5 @@ def test_the_level_is_a_threshold_for_everybody(level: str, count: int) -> None:
 def test_text_has_no_colours_when_nobody_is_looking() -> None:
     lines = said("info", "text")
     assert "a.info" in lines[0]
+    assert lines[0][:2] == "20", "the time comes first"
     assert not any("\x1b" in line for line in lines)

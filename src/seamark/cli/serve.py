@@ -56,7 +56,8 @@ def welcome_lines(settings: config.Settings, base_url: str) -> list[str]:
         kept = f"Data is kept in {settings.data} (engine embedded: an acknowledged append is on disk)."
     return [
         "",
-        f"Seamark is ready. Console: {base_url}/",
+        f"Seamark is ready. Console: {base_url}/"
+        + (f" (public: {public}/)" if (public := settings.public_url) else ""),
         kept,
         "",
         "Try, in another terminal:",

@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import seamark
 from seamark.access.keys import ANYONE, NOBODY, KeyRing, parse_keys
@@ -78,7 +78,7 @@ class Assembly:
             ),
             *RawRoutes(self.log, watches, body_bytes_max=settings.max_body_bytes).table(),
         ]
-        info = Info(title="Seamark", version=seamark.__version__)
+        info = Info(title="Seamark", version=seamark.__version__, server_url=settings.public_url or "/")
         return [*routes, openapi_route(lambda: self.front.table.routes, info)]
 
     async def drain(self) -> None:
@@ -213,4 +213,4 @@ def _listening(settings: Settings) -> Listening:
     )
 
 
-__all__: list[Any] = ["Assembly", "asgi", "serve"]
+__all__ = ["Assembly", "asgi", "serve"]

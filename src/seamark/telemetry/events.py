@@ -21,7 +21,9 @@ def _event(name: str, level: str, meaning: str) -> str:
 
 
 SERVER_STARTED = _event(
-    "server.started", "info", "Listening; fields say where, on which engine, and what an acknowledgement means."
+    "server.started",
+    "info",
+    "Requests are taken; fields say where, and where the metrics are if they have their own port.",
 )
 SERVER_DRAINING = _event(
     "server.draining", "info", "A stop was asked for: no new work, streams get their closing event."
@@ -33,13 +35,17 @@ REQUEST_FAILED = _event(
     "http.request_failed", "error", "A route raised something that is not a SeamarkError; the client got a 500."
 )
 CONNECTION_REFUSED = _event("http.refused", "debug", "A connection or request was refused before a route saw it.")
-TASK_FAILED = _event("task.failed", "error", "A supervised background task died and was restarted.")
+TASK_FAILED = _event(
+    "task.failed", "error", "A task in the background raised; one that should run for ever was started again."
+)
 COMMIT_FAILED = _event(
     "log.commit_failed", "error", "The store refused a commit; writes are refused until one succeeds."
 )
 COMMIT_RECOVERED = _event("log.commit_recovered", "info", "A commit succeeded again; writes are taken.")
 STORE_OPENED = _event(
-    "log.store_opened", "info", "The store is open; fields say how many streams and how long it took."
+    "log.store_opened",
+    "info",
+    "The store is open; fields say what it holds, how long it took, and what an acknowledgement means.",
 )
 CRASH_RECOVERED = _event(
     "log.crash_recovered",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import MutableMapping
 from typing import Any, Protocol, cast
 
 import structlog
@@ -21,6 +22,14 @@ def logger(room: str) -> Logger:
     return cast("Logger", structlog.get_logger(room=room))
 
 
+def _rounded(_: Any, __: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Microseconds are enough; seventeen digits are noise."""
+    for name, value in fields.items():
+        if type(value) is float:
+            fields[name] = round(value, 6)
+    return fields
+
+
 def configure(*, level: str, style: str) -> None:
     """Route structlog and the standard library's logging (uvicorn) to stderr. `style` is `json` or `text`."""
     processors: list[Any] = [
@@ -28,6 +37,7 @@ def configure(*, level: str, style: str) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
         structlog.processors.format_exc_info,
+        _rounded,
     ]
     final = (
         structlog.processors.JSONRenderer()
