@@ -44,6 +44,11 @@ def test_a_copy_is_independent() -> None:
         ({"source_floor": 6, "cap_floor": 2}, 3, Loss.SOURCE),
         ({"source_floor": 6, "cap_floor": 2}, 2, Loss.CAP),
         ({"crash_floor": 6}, 6, Loss.CRASH),
+        ({"crash_floor": 6, "cap_floor": 4}, 4, Loss.MIXED),
+        ({"crash_floor": 6, "cap_floor": 4}, 5, Loss.CRASH),
+        ({"crash_floor": 3, "ttl_floor": 6}, 3, Loss.MIXED),
+        ({"crash_floor": 3, "source_floor": 6}, 2, Loss.MIXED),
+        ({"crash_floor": 3, "source_floor": 6, "cap_floor": 3}, 4, Loss.SOURCE),
     ],
 )
 def test_the_reason_is_the_floor_that_reaches_the_gap(floors: dict[str, int], first: int, loss: Loss) -> None:
@@ -83,7 +88,7 @@ def test_eviction_swallows_what_it_passes_and_folds_what_it_touches() -> None:
     stream.evict(5, 4, Loss.CAP)  # four live, one removed
     assert stream.lost == ()
     assert (stream.evict_floor, stream.removed) == (10, 0)
-    assert stream.front_gap(1) == Gap(first=1, last=9, loss=Loss.CAP)
+    assert stream.front_gap(1) == Gap(first=1, last=9, loss=Loss.MIXED)
     assert stream.front_gap(6) == Gap(first=6, last=9, loss=Loss.CRASH)
 
 

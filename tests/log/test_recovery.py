@@ -96,7 +96,7 @@ async def test_losses_of_many_crashes_stay_apart_until_the_floor_reaches_them(
     await log.configure("disk", StreamSettings(durability=Durability.DISK, cap_records=1))
     page = await log.read("disk", Cursor())
     assert page.gap is not None
-    assert (page.gap.first, page.gap.loss, len(page.records)) == (1, Loss.CAP, 1)
+    assert (page.gap.first, page.gap.loss, len(page.records)) == (1, Loss.MIXED, 1)
     await log.close()
     assert not verify(path).findings
 

@@ -88,7 +88,8 @@ def test_a_crash_is_a_gap_in_the_middle_until_the_front_reaches_it() -> None:
     assert (model.evict_floor, model.earliest, model.head) == (1, 1, 6)
     model.configure(StreamSettings(cap_records=1), START_NS)
     assert (model.evict_floor, model.earliest) == (6, 6)
-    assert model.read(Cursor(0), instance="i").gaps == [Gap(1, 5, Loss.CAP)]
+    assert model.read(Cursor(0), instance="i").gaps == [Gap(1, 5, Loss.MIXED)]
+    assert model.read(Cursor(2), instance="i").gaps == [Gap(3, 5, Loss.CRASH)]
     assert model.read(Cursor(2), instance="i").gaps == [Gap(3, 5, Loss.CRASH)]
 
 

@@ -83,16 +83,19 @@ class Meta(msgspec.Struct, array_like=True):
             self.crash_floor = max(self.crash_floor, seq)
 
     def front_gap(self, first: int) -> Gap | None:
-        """The loss at the front for a reader who wants `first` next."""
+        """The loss at the front for a reader who wants `first` next.
+
+        A reason counts when its floor reaches `first`. Beside a bound of this stream the source's is not told (the
+        topics contract says so); a crash always is, because nobody set it.
+        """
         floor = self.evict_floor
         if first >= floor:
             return None
-        cap, ttl = self.cap_floor >= first, self.ttl_floor >= first
-        if cap or ttl:
-            loss = Loss.MIXED if cap and ttl else Loss.CAP if cap else Loss.TTL
-        else:
-            loss = Loss.SOURCE if self.source_floor >= first else Loss.CRASH
-        return Gap(first=first, last=floor - 1, loss=loss)
+        floors = ((Loss.CAP, self.cap_floor), (Loss.TTL, self.ttl_floor), (Loss.CRASH, self.crash_floor))
+        reasons = [loss for loss, reached in floors if reached >= first]
+        if self.source_floor >= first and reasons in ([], [Loss.CRASH]):
+            reasons.append(Loss.SOURCE)
+        return Gap(first=first, last=floor - 1, loss=reasons[0] if len(reasons) == 1 else Loss.MIXED)
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -12,7 +12,7 @@ class Loss(enum.StrEnum):
 
     CAP = "cap"
     TTL = "ttl"
-    MIXED = "mixed"
+    MIXED = "mixed"  # more than one of the others; a bound of the stream's own speaks for SOURCE
     SOURCE = "source"  # a derived stream's source had lost them before they were forwarded
     CRASH = "crash"  # acknowledged without a durable commit (class disk or memory), then the machine stopped
     RECREATED = "recreated"  # the cursor belongs to an earlier instance of the stream

@@ -219,11 +219,12 @@ class StreamModel:
         return Story(gaps, [record for record in self.records if record.seq > seq])
 
     def _front_loss(self, first: int) -> Loss:
-        """Why the front from `first` on is gone: every reason whose floor reaches that far counts, bounds first."""
+        """Why the front from `first` on is gone: every reason whose floor reaches that far counts, but the source's only
+        when no bound of the stream's own does."""
         reasons = {loss for loss, floor in self.floors.items() if floor >= first}
-        if {Loss.CAP, Loss.TTL} <= reasons:
-            return Loss.MIXED
-        return next(loss for loss in (Loss.CAP, Loss.TTL, Loss.SOURCE, Loss.CRASH) if loss in reasons)
+        if reasons & {Loss.CAP, Loss.TTL}:
+            reasons -= {Loss.SOURCE}
+        return Loss.MIXED if len(reasons) > 1 else reasons.pop()
 
     def is_seq_at(self, seq: int, ts: int) -> bool:
         """Whether reading from `seq` on gives exactly the live records stored at or after `ts`. Seqs without a live
