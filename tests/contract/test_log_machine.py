@@ -25,7 +25,7 @@ from seamark.log.settings import Discard, Durability, StreamSettings
 from seamark.log.verify import verify
 from seamark.log.watermarks import Cursor
 from seamark.testing.engines import EmbeddedRig, MemoryRig
-from seamark.testing.model import StreamModel
+from seamark.testing.model import StreamModel, Written
 from seamark.testing.reading import read_all
 from seamark.testing.rig import LogRig
 
@@ -188,17 +188,10 @@ class LogMachine(RuleBasedStateMachine):
     def append_at_once(self, name: str, writers: list[tuple[list[Draft], str | None]]) -> None:
         """Several writers in one turn: they are served in the order in which they came."""
         twin = self.twins.get(name)
-        if twin is None or twin.depends_on_grouping:
+        if twin is None or any(key is not None and self._is_doubtful(twin.model, key) for _, key in writers):
             return
-        if any(key is not None and self._is_doubtful(twin.model, key) for _, key in writers):
-            return
-        expected: list[tuple[int, int] | type[SeamarkError]] = []
-        for drafts, key in writers:
-            try:
-                written = twin.model.append(drafts, self.now, key=key)
-                expected.append((written.first, written.last))
-            except StreamFull:
-                expected.append(StreamFull)
+        outcomes = twin.model.append_together(writers, self.now)
+        expected = [(got.first, got.last) if isinstance(got, Written) else type(got) for got in outcomes]
 
         async def write() -> list[Receipt | BaseException]:
             appends = [Append(stream=name, drafts=drafts, key=key) for drafts, key in writers]

@@ -14,10 +14,11 @@ from seamark.log.keys import subject_key
 from seamark.log.local import LocalLog
 from seamark.log.protocol import Append, Selector
 from seamark.log.record import Draft
-from seamark.log.settings import StreamSettings
+from seamark.log.settings import Discard, StreamSettings
 from seamark.log.store import Space
 from seamark.log.watermarks import Cursor, Gap, Loss
 from seamark.telemetry.metrics import Metrics
+from seamark.testing.model import StreamModel
 
 subjects = st.sampled_from([None, ("a",), ("b",), ("a", "b")])
 batches = st.lists(st.lists(subjects, min_size=1, max_size=6), min_size=1, max_size=6)
@@ -89,3 +90,34 @@ async def test_replacement_and_bounds_meet_in_one_commit() -> None:
     await log.delete("t", Selector(subject=("a",)))
     await check(log, store, [9])
     await log.close()
+
+
+@given(
+    st.lists(st.lists(st.lists(subjects, min_size=1, max_size=4), min_size=1, max_size=4), min_size=1, max_size=6),
+    st.integers(1, 2),
+    st.integers(1, 5),
+    st.sampled_from(Discard),
+)
+def test_what_shares_a_commit_is_replaced_before_it_is_capped(
+    groups: list[list[list[tuple[str, ...] | None]]], keep: int, cap: int, discard: Discard
+) -> None:
+    async def run() -> None:
+        store, clock = MemoryStore(), ManualClock()
+        log = LocalLog(store, clock, Metrics())
+        wanted = StreamSettings(latest_per_subject=keep, cap_records=cap, discard=discard)
+        await log.configure("t", wanted)
+        model = StreamModel(wanted)
+        for group in groups:
+            writers = [([Draft(b"x", subject=subject) for subject in batch], None) for batch in group]
+            appends = [log.append(Append(stream="t", drafts=drafts)) for drafts, _ in writers]
+            answers = await asyncio.gather(*appends, return_exceptions=True)
+            outcomes = model.append_together(writers, clock.now_ns())
+            assert [getattr(answer, "first", None) for answer in answers] == [
+                getattr(outcome, "first", None) for outcome in outcomes
+            ]
+            await check(log, store, [record.seq for record in model.records])
+            page = await log.read("t", Cursor())
+            assert ([page.gap] if page.gap else []) == model.read(Cursor(), instance="").gaps
+        await log.close()
+
+    asyncio.run(run())

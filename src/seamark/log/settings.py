@@ -24,7 +24,12 @@ class Discard(enum.StrEnum):
 
 
 class StreamSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of one stream; zero means "no bound"."""
+    """Settings of one stream; zero means "no bound".
+
+    Bounds are applied once to all that a commit brings: first age, then replacement by subject, then the caps. So with
+    `latest_per_subject` and a cap, appends that share a commit may lose less than one after the other would, as if they
+    were one batch; and a stream that rejects when full counts what the same commit is about to replace.
+    """
 
     durability: Durability = Durability.FSYNC
     cap_records: int = 0

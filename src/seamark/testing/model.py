@@ -93,6 +93,27 @@ class StreamModel:
         self, drafts: Sequence[Draft], now_ns: int, *, key: str | None = None, expect_head: int | None = None
     ) -> Written:
         self.retain(now_ns)
+        written = self._write(drafts, now_ns, key=key, expect_head=expect_head)
+        self.retain(now_ns)
+        return written
+
+    def append_together(
+        self, writers: Sequence[tuple[Sequence[Draft], str | None]], now_ns: int
+    ) -> list[Written | StreamFull]:
+        """Drafts and keys of several writers in one commit: bounds are looked at before and after all of them."""
+        outcomes: list[Written | StreamFull] = []
+        self.retain(now_ns)
+        for drafts, key in writers:
+            try:
+                outcomes.append(self._write(drafts, now_ns, key=key))
+            except StreamFull as full:
+                outcomes.append(full)
+        self.retain(now_ns)
+        return outcomes
+
+    def _write(
+        self, drafts: Sequence[Draft], now_ns: int, *, key: str | None = None, expect_head: int | None = None
+    ) -> Written:
         repeat = self.find_key(key, now_ns)
         if repeat is not None:
             return repeat
@@ -107,7 +128,6 @@ class StreamModel:
         written = Written(first, self.head, self.head, self.last_ts)
         if key is not None:
             self.keys[key] = Key(written, now_ns)
-        self.retain(now_ns)
         return written
 
     def find_key(self, key: str | None, now_ns: int) -> Written | None:
