@@ -62,6 +62,15 @@ def test_polygons_of_one_append_are_bounded_together(client: httpx.Client, name:
     assert client.post(f"/raw/{name}", json={"records": [record] * fits}).json()["last"] == fits
 
 
+def test_millions_of_records_are_counted_before_an_object_is_made_for_each(client: httpx.Client, name: str) -> None:
+    body = b'{"records":[' + b",".join([b'{"data":{}}'] * 1_000_000) + b"]}"
+    answer = client.post(f"/raw/{name}", content=body)
+    assert code(answer) == (400, "record_too_large")
+    assert answer.json()["error"]["detail"] == {"records": 1_000_000, "max": limits.RECORDS_PER_APPEND_MAX}
+    nested = b'{"records":[{"data":[' + b",".join([b'{"data":{}}'] * 20_000) + b"]}]}"
+    assert client.post(f"/raw/{name}", content=nested).json()["last"] == 1
+
+
 def test_durations_are_for_people(client: httpx.Client, name: str) -> None:
     text = client.post(f"/raw/{name}", json={"records": [{"data": 1}]}).text
     for field in ("write_ms", "sync_ms"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from seamark import limits
 from seamark.errors import BadRequest
-from seamark.wire.strictjson import decode, depth
+from seamark.wire.strictjson import decode, depth, opened
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
@@ -76,6 +76,20 @@ def test_deep_and_wide_costs_one_pass() -> None:
     """Seven megabytes that once took a look per level; a test that hangs here has found that again."""
     hostile = b"[" + b",".join([b"[" * 900 + b"]" * 900] * 4_000) + b"]"
     assert depth(hostile) == 901
+
+
+def naive_opened(value: Any, level: int) -> int:
+    if not isinstance(value, dict | list):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 if level == 1 else sum(naive_opened(item, level - 1) for item in inner)
+
+
+@given(JSON, st.integers(1, 4), st.sampled_from([1, 5, limits.JSON_SLICE_BYTES]))
+def test_opened_equals_the_naive_walk(value: Any, level: int, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "JSON_SLICE_BYTES", size)
+        assert opened(json.dumps(value).encode(), level) == naive_opened(value, level)
 
 
 def naive_depth(value: Any) -> int:

@@ -16,6 +16,7 @@ from seamark.log.protocol import Page, Receipt, StreamState
 from seamark.log.record import Draft, Geometry, Record
 from seamark.log.settings import Discard, Durability, StreamSettings
 from seamark.match.spatial import geometry_of
+from seamark.wire.strictjson import decode, opened
 
 PREFIX = "raw:"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,254}")
@@ -57,6 +58,11 @@ class DeleteBody(msgspec.Struct, forbid_unknown_fields=True):
     tag: str | None = None
     tag_prefix: str | None = None
     seqs: tuple[Count, ...] | None = None
+
+
+_APPEND = msgspec.json.Decoder(AppendBody)
+_RECORD_JSON_BYTES_MIN = len('{"data":1}')
+_RECORDS_LEVEL = 3  # the body, its list, each record
 
 
 class _RecordOut(msgspec.Struct, omit_defaults=True, gc=False):
@@ -189,11 +195,20 @@ def state_dict(state: StreamState) -> dict[str, object]:
     }
 
 
-def check_count(body: AppendBody) -> None:
-    """Refuse what the log would refuse, before any work is done for it."""
-    count = len(body.records)
-    if count == 0:
+def decode_append(body: bytes) -> AppendBody:
+    """The body of an append. What the log would refuse is refused before any work is done for it: a large body may hold
+    millions of records, and is counted before an object is made for each."""
+    most = limits.RECORDS_PER_APPEND_MAX
+    if len(body) > most * _RECORD_JSON_BYTES_MIN and body.count(b"{") > most:
+        _check_count(opened(body, _RECORDS_LEVEL))
+    append = decode(body, _APPEND)
+    if not append.records:
         raise BadInput("records is empty: an append needs at least one record")
+    _check_count(len(append.records))
+    return append
+
+
+def _check_count(count: int) -> None:
     if count > limits.RECORDS_PER_APPEND_MAX:
         message = f"{count} records in one append; the most is {limits.RECORDS_PER_APPEND_MAX}"
         raise RecordTooLarge(message, records=count, max=limits.RECORDS_PER_APPEND_MAX)

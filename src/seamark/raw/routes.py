@@ -16,10 +16,9 @@ from seamark.raw.docs import OPERATIONS
 from seamark.raw.model import (
     ENCODER,
     PREFIX,
-    AppendBody,
     DeleteBody,
     SettingsBody,
-    check_count,
+    decode_append,
     drafts_of,
     page_json,
     receipt_json,
@@ -33,7 +32,6 @@ from seamark.wire import query
 from seamark.wire.exchange import Exchange, Handler, Route
 from seamark.wire.strictjson import decode
 
-_APPEND = msgspec.json.Decoder(AppendBody)
 _SETTINGS = msgspec.json.Decoder(SettingsBody)
 _DELETE = msgspec.json.Decoder(DeleteBody)
 _NEW_STREAM = StreamSettings()
@@ -70,8 +68,7 @@ class RawRoutes:
 
     def append(self, exchange: Exchange) -> None:
         name = _allowed(exchange, "write")
-        body = decode(exchange.body, _APPEND)
-        check_count(body)
+        body = decode_append(exchange.body)
         append = Append(stream=stream_of(name), drafts=drafts_of(body.records), key=body.key, create=_NEW_STREAM)
         self._log.writer.submit(append, partial(_appended, exchange, name))
 

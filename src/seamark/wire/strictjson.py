@@ -62,20 +62,31 @@ def _too_deep(body: bytes) -> bool:
     if len(body) <= enough:
         return False
     structure = body.translate(None, _NOT_STRUCTURE)
-    return len(structure) > enough and _depth(structure, body) > limits.JSON_DEPTH_MAX
+    return len(structure) > enough and _deepest(_brackets(structure, body)) > limits.JSON_DEPTH_MAX
 
 
 def depth(text: bytes) -> int:
     """How deep brackets nest outside strings. Right for well-formed JSON; for anything else some number."""
-    return _depth(text.translate(None, _NOT_STRUCTURE), text)
+    return _deepest(_brackets(text.translate(None, _NOT_STRUCTURE), text))
 
 
-def _depth(structure: bytes, text: bytes) -> int:
+def opened(text: bytes, level: int) -> int:
+    """How many brackets open at a level (the outermost is 1): how many items a list there has, before any is decoded."""
+    count = height = 0
+    for steps in _slices(_brackets(text.translate(None, _NOT_STRUCTURE), text).translate(_STEPS), np.int8):
+        levels = steps.cumsum(dtype=np.int32) + height
+        count += int(np.count_nonzero((levels == level) & (steps > 0)))
+        height = int(levels[-1])
+    return count
+
+
+def _brackets(structure: bytes, text: bytes) -> bytes:
+    """Those outside strings."""
     if b"\\" in structure:
         structure = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NOT_MARKS)
     if _quoted_brackets(structure):
-        return _deepest(_outside_strings(structure))
-    return _deepest(structure.translate(None, b'"'))
+        return _outside_strings(structure)
+    return structure.translate(None, b'"')
 
 
 def _quoted_brackets(structure: bytes) -> bool:
