@@ -109,6 +109,8 @@ class LocalLog:
         return await future
 
     async def configure(self, name: str, settings: StreamSettings) -> Configured:
+        """See `Log`. It is one commit, made on the loop, whatever the size of the stream: another `latest_per_subject`
+        reads every record, a class to or from ephemeral copies every chunk, and everything else waits for it."""
         intake.check_text("stream name", name, limits.STREAM_NAME_BYTES_MAX)
         intake.check_settings(settings)
         self._barrier()
@@ -263,7 +265,8 @@ class LocalLog:
             pass
 
     async def backup(self, path: str) -> None:
-        """A consistent copy in a new directory. Reads and writes wait for it."""
+        """A consistent copy in a new directory. It is made on the loop: reads and writes of this process wait until all
+        bytes are copied. A server is better copied from another process, which is what `seamark backup` does."""
         self._barrier()
         self._store.backup(path)
 

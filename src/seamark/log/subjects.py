@@ -49,9 +49,22 @@ def reindex(revision: Revision, before: int) -> None:
             for record in records_of(revision.ledger.name, chunk):
                 if record.subject is not None and record.seq >= revision.meta.earliest:
                     live.setdefault(record.subject, []).append(record.seq)
+        superseded: set[int] = set()
         for subject, seqs in live.items():
             revision.changes += [subject_put(stream_id, subject, seq) for seq in seqs[-keep:]]
-            revision.remove(seqs[:-keep])
+            superseded.update(seqs[:-keep])
+        _remove_all(revision, view, superseded)
+
+
+def _remove_all(revision: Revision, view: View, seqs: set[int]) -> None:
+    """Chunk by chunk: nearly every record of a stream may have been replaced."""
+    name, meta = revision.ledger.name, revision.meta
+    for chunk in chunks_from(name, meta.id, view, min(seqs, default=meta.head + 1)):
+        records = records_of(name, chunk)
+        removed = [record for record in records if record.seq in seqs]
+        if removed:
+            keep = [record for record in records if record.seq >= meta.earliest and record.seq not in seqs]
+            revision.remove_from(chunk, keep, removed)
 
 
 def _stored(name: str, view: View, stream_id: int, subject: tuple[str, ...]) -> list[int]:
