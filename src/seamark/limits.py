@@ -49,6 +49,9 @@ GEOMETRY_BYTES_PER_APPEND_MAX = _limit(
 )
 STREAM_NAME_BYTES_MAX = _limit("STREAM_NAME_BYTES_MAX", 280, "bytes", "surface prefix plus the longest topic name")
 STREAMS_MAX = _limit("STREAMS_MAX", 100_000, "streams", "every stream costs about a kilobyte of memory")
+SPAN_MS_MAX = _limit(
+    "SPAN_MS_MAX", 100 * 365 * 86_400_000, "ms", "a hundred years; added to a time in nanoseconds it still fits 64 bits"
+)
 SEQ_MAX = _limit("SEQ_MAX", 2**63 - 1, "seq", "fits a signed 64-bit integer in every client language")
 
 # -- the log's own units

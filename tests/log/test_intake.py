@@ -69,6 +69,15 @@ def test_what_is_too_large_says_so(draft: Draft) -> None:
     assert caught.value.fields["bytes"] > caught.value.fields["max"]
 
 
+@pytest.mark.parametrize("name", ["ttl_ms", "dedupe_window_ms"])
+def test_a_span_of_time_is_a_hundred_years_at_the_most(name: str) -> None:
+    longest = StreamSettings(**{name: limits.SPAN_MS_MAX})  # type: ignore[arg-type]
+    intake.measure(Append(stream="t", drafts=[Draft(b"")], create=longest))
+    with pytest.raises(BadInput) as caught:
+        intake.measure(Append(stream="t", drafts=[Draft(b"")], create=StreamSettings(**{name: limits.SPAN_MS_MAX + 1})))  # type: ignore[arg-type]
+    assert caught.value.fields["max"] == limits.SPAN_MS_MAX
+
+
 def test_an_append_must_fit_one_commit() -> None:
     many = [Draft(b"x" * limits.RECORD_BYTES_MAX)] * 65
     with pytest.raises(RecordTooLarge):

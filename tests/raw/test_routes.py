@@ -71,6 +71,19 @@ def test_millions_of_records_are_counted_before_an_object_is_made_for_each(clien
     assert client.post(f"/raw/{name}", content=nested).json()["last"] == 1
 
 
+def test_the_greatest_settings_work_and_greater_ones_are_refused(client: httpx.Client, name: str) -> None:
+    most = {"cap_records": limits.SEQ_MAX, "cap_bytes": limits.SEQ_MAX, "latest_per_subject": limits.SEQ_MAX}
+    most |= {"ttl_ms": limits.SPAN_MS_MAX, "dedupe_window_ms": limits.SPAN_MS_MAX}
+    for setting, value in most.items():
+        assert code(client.put(f"/raw/{name}", json={setting: value + 1})) == (400, "bad_request")
+    assert client.put(f"/raw/{name}", json=most).status_code == 201
+    record = {"data": 1, "subject": ["a"]}
+    for deduped in (False, True):
+        answer = client.post(f"/raw/{name}", json={"records": [record], "key": "k"})
+        assert answer.json()["deduped"] is deduped, answer.text
+    assert client.get(f"/raw/{name}/records").json()["records"][0]["seq"] == 1
+
+
 def test_durations_are_for_people(client: httpx.Client, name: str) -> None:
     text = client.post(f"/raw/{name}", json={"records": [{"data": 1}]}).text
     for field in ("write_ms", "sync_ms"):

@@ -75,18 +75,18 @@ def measure_drafts(drafts: Sequence[Draft]) -> int:
 def check_text(what: str, text: str, bytes_max: int, *, empty: bool = False) -> None:
     """Text that UTF-8 can hold within a bound."""
     if not isinstance(text, str):
-        raise BadInput(f"a {what} is text")
+        raise BadInput(f"the {what} is text")
     if not text and not empty:
-        raise BadInput(f"a {what} is not empty")
+        raise BadInput(f"the {what} is not empty")
     if text.isascii() or len(text) > bytes_max:
         size = len(text)
     else:
         try:
             size = len(text.encode())
         except UnicodeEncodeError as error:
-            raise BadInput(f"a {what} has no lone surrogates") from error
+            raise BadInput(f"the {what} has no lone surrogates") from error
     if size > bytes_max:
-        raise BadInput(f"a {what} has at most {bytes_max} bytes", max=bytes_max)
+        raise BadInput(f"the {what} has at most {bytes_max} bytes", max=bytes_max)
 
 
 def check_settings(settings: StreamSettings) -> None:
@@ -101,7 +101,10 @@ def check_settings(settings: StreamSettings) -> None:
     for place, value in enumerate(bounds):
         if type(value) is not int or not 0 <= value <= limits.SEQ_MAX:
             name = _BOUNDS[place]
-            raise BadInput(f"{name} is a whole number, zero or more", field=name)
+            raise BadInput(f"{name} is a whole number from 0 to {limits.SEQ_MAX}", field=name)
+    if settings.ttl_ms > limits.SPAN_MS_MAX or settings.dedupe_window_ms > limits.SPAN_MS_MAX:
+        # As a moment it would not fit the store, and the commit would fail for everybody in it.
+        raise BadInput(f"ttl_ms and dedupe_window_ms are {limits.SPAN_MS_MAX} at the most", max=limits.SPAN_MS_MAX)
     if not isinstance(settings.durability, Durability) or not isinstance(settings.discard, Discard):
         raise BadInput("durability and discard are names from their lists")
     if type(settings.sparse) is not bool or type(settings.extra) is not bytes:

@@ -22,6 +22,7 @@ PREFIX = "raw:"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,254}")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=limits.SEQ_MAX)]
+Span = Annotated[int, msgspec.Meta(ge=0, le=limits.SPAN_MS_MAX)]
 _LF, _CR = b"\n\r"  # as integers: a one-byte needle of type bytes costs seven times as much
 _BREAKS = bytes.maketrans(b"\r\n", b"  ")
 
@@ -47,10 +48,10 @@ class SettingsBody(msgspec.Struct, forbid_unknown_fields=True):
     durability: Durability = Durability.FSYNC
     cap_records: Count = 0
     cap_bytes: Count = 0
-    ttl_ms: Count = 0
+    ttl_ms: Span = 0
     discard: Discard = Discard.OLD
     latest_per_subject: Count = 0
-    dedupe_window_ms: Count = 120_000
+    dedupe_window_ms: Span = 120_000
 
 
 class DeleteBody(msgspec.Struct, forbid_unknown_fields=True):
