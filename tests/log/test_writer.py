@@ -51,6 +51,11 @@ class BreakableStore(MemoryStore):
         return super().write(changes)
 
 
+def explode(changes: Sequence[Change]) -> float:
+    """A write that ends in a fault of ours."""
+    raise ZeroDivisionError
+
+
 @pytest.fixture
 def store() -> BreakableStore:
     return BreakableStore()
@@ -263,9 +268,6 @@ async def test_closing_commits_what_waits_and_then_refuses(clock: ManualClock) -
 async def test_a_fault_inside_a_turn_leaves_nobody_waiting(
     store: BreakableStore, durable: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def explode(changes: Sequence[Change]) -> float:
-        raise ZeroDivisionError
-
     with monkeypatch.context() as patch:
         patch.setattr(store, "write", explode)
         with pytest.raises(WriteFailed):
@@ -301,15 +303,28 @@ async def test_what_waited_when_the_store_began_to_refuse_does_not_hide_what_is_
 async def test_a_fault_inside_a_turn_leaves_nothing_pending_for_ever(
     store: BreakableStore, durable: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def explode(changes: Sequence[Change]) -> float:
-        raise ZeroDivisionError
-
     with monkeypatch.context() as patch:
         patch.setattr(store, "write", explode)
         await durable.append(Append(stream="disk", drafts=one))
     assert (await durable.state("disk")).marks.synced == 0
     durable.sweep()
     assert (await durable.state("disk")).marks.synced == 1
+
+
+async def test_a_key_and_a_value_without_records_are_not_forgotten(
+    store: BreakableStore, durable: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = Append(stream="disk", key="k", puts=[Put("s", b"k", b"v")])
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write", explode)
+        await durable.append(append)
+    before = store.writes
+    durable.sweep()
+    durable.sweep()
+    assert store.writes == before + 1, "what was acknowledged is written, once"
+    assert list(store.scan(Space.KEYS, b"\0\0\0\2"))
+    assert list(store.scan(Space.SHELF, b""))
+    assert (await durable.append(append)).deduped
 
 
 async def test_a_damaged_stream_takes_nothing_early_and_none_of_its_puts(

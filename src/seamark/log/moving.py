@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from seamark.errors import WriteFailed
+from seamark.log import purge
 from seamark.log.commit import Committer
 from seamark.log.keys import expiry_put, receipt_of
 from seamark.log.revision import Revision
 from seamark.log.seal import Damaged
 from seamark.log.store import ID, Change, Space, Store, after
-
-_OWNED = (Space.RECORDS, Space.KEYS, Space.SUBJECTS)
 
 
 def move(committer: Committer, revision: Revision, home: Store) -> None:
@@ -44,7 +43,7 @@ def _contents(source: Store, revision: Revision) -> tuple[list[Change], list[Cha
     here: list[Change] = []
     there: list[Change] = []
     with source.view() as view:
-        for space in _OWNED:
+        for space in purge.OWNED:
             for key, value in view.scan(space, prefix, after(prefix)):
                 here.append((space, key, None))
                 there.append((space, key, bytes(value)))

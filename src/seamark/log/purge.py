@@ -13,7 +13,7 @@ from seamark.log.ledger import Ledger
 from seamark.log.seal import Damaged, seal
 from seamark.log.store import ID, PLACE, Change, Space, Store, after
 
-_OWNED = (Space.RECORDS, Space.KEYS, Space.SUBJECTS)
+OWNED = (Space.RECORDS, Space.KEYS, Space.SUBJECTS)
 
 
 def drop_changes(ledger: Ledger) -> list[Change]:
@@ -35,7 +35,7 @@ def owned(store: Store, stream_key: bytes, count_max: int) -> list[Change]:
     """Removals of what belongs to one stream id, beside its metadata."""
     changes: list[Change] = []
     with store.view() as view:
-        for space in _OWNED:
+        for space in OWNED:
             room = count_max - len(changes)
             changes += [(space, key, None) for key, _ in islice(view.scan(space, stream_key, after(stream_key)), room)]
     return changes

@@ -89,7 +89,7 @@ def _adopt(registry: Registry, ledger: Ledger, meta: Meta, home: Store, durable:
     else:
         _empty(ledger, durable)
     later = [record for record in ledger.pending if record.seq > meta.head]
-    keys = {key: row for key, row in ledger.pending_keys.items() if row.last > meta.head}
+    keys = {key: row for key, row in ledger.pending_keys.items() if row.first > meta.head}
     registry.replace(ledger, meta)
     ledger.store = home
     ledger.front = None

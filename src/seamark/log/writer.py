@@ -88,8 +88,8 @@ class GroupWriter:
 
     def retry(self) -> None:
         """Try a commit with everything that was acknowledged and could not be written yet."""
-        revisions = [Revision(ledger) for ledger in self._registry if ledger.pending]
-        if self._committer.failure is None and not revisions:
+        revisions = [Revision(ledger) for ledger in self._registry if ledger.pending or ledger.pending_keys]
+        if self._committer.failure is None and not revisions and not self._values.pending():
             return
         changes = [(Space.FACTS, PROBE, seal(PROBE, b"probe"))]
         try:
@@ -102,7 +102,7 @@ class GroupWriter:
             [
                 _news(revision, revision.arrivals, visible=False, synced=True)
                 for revision in revisions
-                if revision.closed
+                if revision.closed and revision.arrivals
             ]
         )
 
