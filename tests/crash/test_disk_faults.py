@@ -19,7 +19,7 @@ from seamark.log.engines.embedded import open_embedded
 from seamark.log.verify import verify
 from seamark.telemetry.metrics import Metrics
 from seamark.testing.reading import Reading, read_all
-from seamark.testing.server import ServerProcess
+from seamark.testing.server import ServerFailed, ServerProcess
 
 pytestmark = pytest.mark.crash
 
@@ -175,4 +175,33 @@ def test_a_failing_disk(
         assert [text for text in kept if text not in found] == witness.acknowledged[name]
         assert set(kept) >= found or name != first
         assert readings[name].seqs == list(range(1, len(kept) + 1))
+    assert not verify(server.data).findings
+
+
+def test_a_store_that_cannot_be_synced_is_not_opened(server: ServerProcess, disk: Disk, witness: Witness) -> None:
+    """What a killed server left to the system would be shown as durable, and might not be."""
+    server.kill()
+    disk.fail("sync", errno.EIO)
+    with pytest.raises(ServerFailed, match="cannot be synced"):
+        server.start()
+    disk.recover()
+    server.start()
+    with httpx.Client(base_url=server.base_url, timeout=10.0, trust_env=False) as client:
+        answer = client.get("/raw/settled/records")
+    assert [record["data"] for record in answer.json()["records"]] == witness.acknowledged["settled"]
+
+
+def test_a_kill_while_the_disk_fails_costs_nothing_that_was_acknowledged(
+    server: ServerProcess, disk: Disk, witness: Witness
+) -> None:
+    disk.fail("stuck", errno.EIO)
+    assert not witness.append("settled")
+    assert not witness.append("swift")
+    time.sleep(FAULT_SECONDS)
+    server.kill()
+    disk.recover()
+    readings = asyncio.run(read_store(server.data))
+    for name in STREAMS:
+        kept = [record.payload.decode().strip('"') for record in readings[name].records]
+        assert [text for text in kept if text not in witness.refused[name]] == witness.acknowledged[name]
     assert not verify(server.data).findings
