@@ -135,7 +135,10 @@ def routes() -> str:
     table_rows = [
         [code(f"{row.method} {row.path}"), row.action or "none", row.summary] for row in asyncio.run(route_rows())
     ]
-    parts = [table(["route", "scope", "what it does"], table_rows), "The raw surface in detail:"]
+    parts = [
+        table(["route", "scope", "what it does"], table_rows),
+        "The raw surface in detail; [its own page](../raw.md) says what the bodies and events hold.",
+    ]
     for (method, path), (summary, operation) in OPERATIONS.items():
         parts += [f"## `{method} {path}`", f"{summary}."]
         parameters = operation.get("parameters", [])
