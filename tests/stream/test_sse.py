@@ -136,6 +136,14 @@ def test_an_event_of_many_lines_is_bounded() -> None:
         parser.feed(b"data: xxxxxxxxxx\n" * 7)
 
 
+def test_an_event_of_empty_lines_is_bounded() -> None:
+    parser = Parser(line_bytes_max=64)
+    assert parser.feed(b"data\n" * 64 + b"\n") == [Event("\n" * 63)]
+    with pytest.raises(SseError):
+        for _ in range(65):
+            parser.feed(b"data\n")
+
+
 # -- properties
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

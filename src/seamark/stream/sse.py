@@ -89,7 +89,6 @@ class Parser:
         "_id",
         "_line_bytes_max",
         "_partial",
-        "_partial_bytes",
         "_skip_lf",
         "last_event_id",
         "retry_ms",
@@ -106,8 +105,7 @@ class Parser:
         self._data_chars = 0
         self._comments = comments
         self._line_bytes_max = line_bytes_max
-        self._partial: list[bytes] = []
-        self._partial_bytes = 0
+        self._partial = bytearray()  # a line whose end has not come
         self._skip_lf = False
         self._at_start = True
 
@@ -134,30 +132,25 @@ class Parser:
 
     def _without_bom(self, chunk: bytes) -> bytes:
         """One byte order mark may open the stream; until it is decided the first bytes are held back."""
-        start = b"".join(self._partial) + chunk
+        start = bytes(self._partial) + chunk
         if len(start) < len(_BOM) and _BOM.startswith(start):
-            self._partial = [start]
+            self._partial += chunk
             return b""
-        self._partial = []
+        self._partial.clear()
         self._at_start = False
         return start.removeprefix(_BOM)
 
     def _whole(self, line: bytes) -> str:
         if self._partial:
-            self._partial.append(line)
-            line = b"".join(self._partial)
-            self._partial = []
-            self._partial_bytes = 0
+            line = bytes(self._partial) + line
+            self._partial.clear()
         if len(line) > self._line_bytes_max:
             raise self._too_long()
         return line.decode("utf-8", "replace")
 
     def _keep(self, rest: bytes) -> None:
-        if not rest:
-            return
-        self._partial.append(rest)
-        self._partial_bytes += len(rest)
-        if self._partial_bytes > self._line_bytes_max:
+        self._partial += rest
+        if len(self._partial) > self._line_bytes_max:
             raise self._too_long()
 
     def _too_long(self) -> SseError:
@@ -170,7 +163,7 @@ class Parser:
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "data":
-            self._data_chars += len(value)
+            self._data_chars += len(value) + 1  # with its line end: empty lines take room too
             if self._data_chars > self._line_bytes_max:
                 raise self._too_long()
             self._data.append(value)
