@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx
@@ -106,6 +107,28 @@ def test_tls_files_make_it_speak_https(tmp_path: Path) -> None:
                     process.send_signal(signal.SIGTERM)
                     assert 'data: {"reason":"shutdown"}' in list(lines)
             assert process.wait(timeout=30) == Exit.OK
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("demo", [[], ["--demo"]])
+def test_it_serves_although_nobody_reads_what_it_says(tmp_path: Path, demo: list[str]) -> None:
+    file = tmp_path / "port"
+    command = [sys.executable, "-m", "seamark", "serve", "--port", "0", "--engine", "memory", "--port-file", str(file)]
+    with subprocess.Popen(
+        [*command, *demo], cwd=tmp_path, env=CLEAN, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            while not file.exists() and process.poll() is None:
+                time.sleep(0.02)
+            assert httpx.get(f"http://{file.read_text().strip()}/ready").json() == {"status": "ready"}
+            process.send_signal(signal.SIGTERM)
+            said = process.stderr.read()
+            assert process.wait(timeout=30) == Exit.OK
+            assert "BrokenPipe" not in said
         finally:
             process.kill()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from typing import NamedTuple, NoReturn
 
@@ -11,6 +10,7 @@ import click
 
 from seamark import __version__
 from seamark.cli.exits import Exit
+from seamark.cli.output import mute_stdout
 from seamark.errors import BadInput, Missing, SeamarkError
 
 
@@ -71,8 +71,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         error.show()
         sys.exit(Exit.USAGE)
     except BrokenPipeError:
-        # The reader of our output has left, as `head` does. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        mute_stdout()
         sys.exit(Exit.OK)
     except SeamarkError as error:
         _leave(str(error), Exit.USAGE if isinstance(error, BadInput | Missing) else Exit.FAULT)

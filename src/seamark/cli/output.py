@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,13 @@ from rich.text import Text
 Cell = str | int | float | bool | None
 
 
+class Screen(Console):
+    """Rich ends the process when the reader of its output has left; what that means is ours to say."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Output:
     """One verb's results. Messages and progress go to stderr, so that stdout holds nothing but results."""
 
@@ -23,7 +31,7 @@ class Output:
         stream = sys.stdout if stdout is None else stdout
         self._stream = stream
         self.json = not stream.isatty() if json is None else json
-        self._console = Console(file=stream, highlight=False, soft_wrap=True)
+        self._console = Screen(file=stream, highlight=False, soft_wrap=True)
         self._errors = Console(stderr=True, highlight=False)
 
     def line(self, facts: Mapping[str, Cell]) -> None:
@@ -46,7 +54,7 @@ class Output:
             table.add_column(column, overflow="fold")
         for row in rows:
             table.add_row(*(Text("" if cell is None else _shown(cell)) for cell in row))
-        Console(file=self._stream, highlight=False).print(table)
+        Screen(file=self._stream, highlight=False).print(table)
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Step]:
@@ -75,6 +83,11 @@ class Bar(Step):
 
     def __call__(self, done: int, total: int) -> None:
         self._progress.update(self._task, completed=done, total=total)
+
+
+def mute_stdout() -> None:
+    """The reader of our output has left, as `head` does. Python would complain again when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _shown(cell: Cell) -> str:

@@ -10,7 +10,7 @@ from seamark import config
 from seamark.cli.checks.reach import check_port, listening_on
 from seamark.cli.checks.settings import check_settings
 from seamark.cli.options import load_settings, settings_options
-from seamark.cli.output import Output
+from seamark.cli.output import Output, mute_stdout
 from seamark.errors import Fault
 from seamark.telemetry import logs
 
@@ -39,12 +39,15 @@ def _look_at_ports(settings: config.Settings) -> None:
 
 def _welcome(settings: config.Settings, base_url: str) -> None:
     output = Output()
-    if output.json and not settings.demo:
-        output.line({"event": "ready", "url": base_url})
-        return
-    for line in welcome_lines(settings, base_url):
-        output.say(line)
-    sys.stdout.flush()
+    try:
+        if output.json and not settings.demo:
+            output.line({"event": "ready", "url": base_url})
+            return
+        for line in welcome_lines(settings, base_url):
+            output.say(line)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        mute_stdout()  # nobody listens to what we say; the server is there all the same
 
 
 def welcome_lines(settings: config.Settings, base_url: str) -> list[str]:
