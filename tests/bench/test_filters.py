@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import pytest
+
 from seamark.bench import filters
 from seamark.bench.bench import Bench
 
 
+@pytest.mark.slow
 def test_figures_become_rows_beside_the_naive_loop(bench: Bench) -> None:
     rows = filters.run(bench)
     matched = [row for row in rows if row.parameters["figure"] == "match"]

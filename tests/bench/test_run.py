@@ -29,6 +29,7 @@ def test_every_scenario_has_a_module_that_runs() -> None:
         assert scenario.about
 
 
+@pytest.mark.slow
 def test_a_run_shows_a_table_and_leaves_json(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(machine.DIRECTORY_VARIABLE, str(tmp_path))
     said = StringIO()
