@@ -91,7 +91,7 @@ class GroupWriter:
         revisions = [Revision(ledger) for ledger in self._registry if ledger.pending or ledger.pending_keys]
         if self._committer.failure is None and not revisions and not self._values.pending():
             return
-        changes = [(Space.FACTS, PROBE, seal(PROBE, b"probe"))]
+        changes = [(Space.FACTS, PROBE, seal(PROBE, b"probe"))] if self._committer.failure is not None else []
         try:
             self._committer.commit(revisions, changes)
         except WriteFailed:
