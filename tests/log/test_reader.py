@@ -193,3 +193,18 @@ async def test_a_chunk_that_vanished_is_noticed() -> None:
     with pytest.raises(Corrupt):
         await log.read("t", Cursor(4))
     await log.close()
+
+
+async def test_a_chunk_that_vanished_before_a_loss_is_noticed() -> None:
+    store = MemoryStore()
+    log = LocalLog(store, ManualClock(), Metrics())
+    await fill(log, [2])
+    await log.lose("t", 9, Loss.SOURCE)
+    await log.append(Append(stream="t", drafts=[Draft(b"x")]))
+    (first, _), _ = store.scan(Space.RECORDS, b"\0\0\0\1")
+    store.write([(Space.RECORDS, first, None)])
+    with pytest.raises(Corrupt):
+        await log.read("t", Cursor())
+    page = await log.read("t", Cursor(2))
+    assert (page.gap, seqs(page)) == (Gap(first=3, last=9, loss=Loss.SOURCE), [10])
+    await log.close()

@@ -61,11 +61,8 @@ class Walk:
                     self._check_dense_to(chunk.first)
                     self._chunk(chunk, start, committed)
                     if self.full or self.scanned >= budget:
-                        break
-                else:
-                    self._check_dense_to(committed + 1)
-        if self.full or self.scanned >= budget:
-            return
+                        return
+            self._check_dense_to(committed + 1)
         self.at = max(self.at, committed)
         for record in ledger.pending:
             if self.at < record.seq <= self.stop and not self._take(record):
@@ -119,7 +116,7 @@ class Walk:
         """Where nothing was ever removed, what does not follow the last record means that records are missing."""
         meta = self._ledger.meta
         expected = max(self.at + 1, meta.earliest)
-        if not meta.removed and first > expected and not self.full:
+        if not meta.removed and first > expected:
             raise corrupt(self._ledger.name, expected, "density", Damaged("records are missing"))
 
     def check_unchanged(self, ledger: Ledger | None) -> None:
