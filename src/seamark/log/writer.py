@@ -59,6 +59,7 @@ class GroupWriter:
         self._scheduled = False
         self.busy = False  # a turn is running; what it has assigned is not to be disturbed
         self.closed = False
+        self._owing = False  # a turn broke off and may have left what it had acknowledged
         self._accepted = metrics.counter("seamark_log_appends_total", "accepted")
         self._deduped = metrics.counter("seamark_log_appends_total", "deduped")
         self._refused = metrics.counter("seamark_log_appends_total", "refused")
@@ -88,9 +89,9 @@ class GroupWriter:
 
     def retry(self) -> None:
         """Try a commit with everything that was acknowledged and could not be written yet."""
-        revisions = [Revision(ledger) for ledger in self._registry if ledger.pending or ledger.pending_keys]
-        if self._committer.failure is None and not revisions and not self._values.pending():
+        if self._committer.failure is None and not self._owing:
             return
+        revisions = [Revision(ledger) for ledger in self._registry if ledger.pending or ledger.pending_keys]
         changes = [(Space.FACTS, PROBE, seal(PROBE, b"probe"))] if self._committer.failure is not None else []
         try:
             self._committer.commit(revisions, changes)
@@ -98,6 +99,7 @@ class GroupWriter:
             if self._store.returned():
                 self._bell.ring(recovery.reload(self._registry, self._store, self._gate))
             raise
+        self._owing = False
         self._bell.ring(
             [
                 _news(revision, revision.arrivals, visible=False, synced=True)
@@ -251,6 +253,7 @@ class GroupWriter:
             _log.error(events.LISTENER_FAILED, error=repr(error), exc_info=True)
 
     def _abandon(self, group: Group, failure: WriteFailed) -> None:
+        self._owing = True
         for revision in group.revisions.values():
             revision.ledger.forget_unseen()
         for done, answer in group.answers:
