@@ -147,6 +147,12 @@ SSE_LINE_BYTES_MAX = _limit("SSE_LINE_BYTES_MAX", 16 * MIB, "bytes", "longest li
 
 # -- HTTP
 BODY_BYTES_MAX = _limit("BODY_BYTES_MAX", 64 * MIB, "bytes", "one request body")
+BODIES_BYTES_MAX = _limit(
+    "BODIES_BYTES_MAX",
+    1 * GIB,
+    "bytes",
+    "bodies of all connections that are still arriving; more are told to come later",
+)
 SMALL_BODY_BYTES_MAX = _limit(
     "SMALL_BODY_BYTES_MAX", 256 * KIB, "bytes", "a request body that carries settings, not records"
 )

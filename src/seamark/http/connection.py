@@ -52,7 +52,9 @@ class PlaneProtocol(OrderedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.plane.leave(self)
         self.phase = Phase.CLOSING
-        self.reading = None
+        if self.reading is not None:
+            self.reading.lost()
+            self.reading = None
         self._forget()
         super().connection_lost(exc)
 
@@ -133,8 +135,7 @@ class PlaneProtocol(OrderedProtocol):
         self.body_bytes += len(body)
         reading = self.reading
         if type(reading) is PlaneExchange:
-            reading.take(body)
-            if self.body_bytes > self.body_bytes_max:
+            if not reading.take(body):
                 self._stop_reading(reading)
         elif self.body_bytes > self.body_bytes_max:
             raise Refused(guards.BODY_TOO_LARGE)
@@ -333,6 +334,8 @@ class PlaneProtocol(OrderedProtocol):
         """Whoever waits for the rest of the refused message waits in vain. An answer that has begun cannot be mended."""
         reading, self.reading = self.reading, None
         if not isinstance(reading, AsgiTurn):
+            if reading is not None:
+                reading.lost()
             return
         if reading.cycle.response_started:
             self.transport.abort()

@@ -46,6 +46,7 @@ class Plane:
         self.date_line = b""
         self.connections: set[OrderedProtocol] = set()
         self.pipes: set[TransportPipe] = set()
+        self.body_bytes = 0  # of bodies that arrive in several parts, over all connections
         self._closing: dict[TransportPipe, tuple[float, int]] = {}
         self._round: asyncio.Handle | None = None
         self._log = logs.logger("http")

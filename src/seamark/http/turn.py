@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from seamark import limits
 from seamark.access.principal import Principal
-from seamark.errors import BodyTooLarge
+from seamark.errors import BodyTooLarge, Busy
 from seamark.http import answer
 from seamark.http.routing import Match
 from seamark.http.transport_pipe import TransportPipe
@@ -78,6 +79,7 @@ class PlaneExchange(Turn):
     body = b""
     body_bytes = 0
     parts: list[bytes] | None = None
+    held = 0  # of the body, as counted by the plane
     error: Exception | None = None
     begun = 0.0
     _http10 = False
@@ -148,24 +150,47 @@ class PlaneExchange(Turn):
     def http10(self) -> None:
         self._http10 = True
 
-    def take(self, data: bytes) -> None:
-        """Part of the body. Beyond its bound nothing more is kept, and `error` says so."""
+    def take(self, data: bytes) -> bool:
+        """Part of the body. False: it is beyond a bound, nothing more need be read, and `error` says why."""
         self.body_bytes += len(data)
-        if self.error is not None:
-            return
         if self.body_bytes > self.body_bytes_max:
             self.refuse_body()
-        elif not self.body:
+            return False
+        if self.error is not None:
+            return True
+        if not self.body:
             self.body = data
-        elif self.parts is None:
-            self.parts = [self.body, data]
-        else:
-            self.parts.append(data)
+            return True
+        if self.parts is None:
+            self.parts = [self.body]
+        self.parts.append(data)
+        return self._hold()
 
     def refuse_body(self) -> None:
         most = self.body_bytes_max
-        self.error = BodyTooLarge(f"the body is larger than {most} bytes", max=most)
+        self._refuse(self.error or BodyTooLarge(f"the body is larger than {most} bytes", max=most))
+
+    def _refuse(self, error: Exception) -> None:
+        self.error = error
         self.body, self.parts = b"", None
+        self._release()
+
+    def _hold(self) -> bool:
+        """Have the plane count what has arrived. False: there is no room for it."""
+        connection = self.connection
+        assert connection is not None
+        plane = connection.plane
+        plane.body_bytes += self.body_bytes - self.held
+        self.held = self.body_bytes
+        if plane.body_bytes <= limits.BODIES_BYTES_MAX:
+            return True
+        self._refuse(Busy("too many large bodies arrive at once", limit="bodies_bytes", max=limits.BODIES_BYTES_MAX))
+        return False
+
+    def _release(self) -> None:
+        if self.held and self.connection is not None:
+            self.connection.plane.body_bytes -= self.held
+            self.held = 0
 
     def complete(self) -> None:
         """The last byte of the request is here."""
@@ -176,6 +201,8 @@ class PlaneExchange(Turn):
         self.started = True
         connection = self.connection
         assert connection is not None
+        if self.held:
+            self._release()
         self.begun = connection.monotonic()
         if self.error is not None:
             self.fail(self.error)
@@ -203,6 +230,7 @@ class PlaneExchange(Turn):
         self.respond(status, body, headers=headers)
 
     def lost(self) -> None:
+        self._release()
         self.connection = None
         if self.pipe is not None:
             self.pipe.lost()
