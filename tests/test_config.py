@@ -198,6 +198,13 @@ def test_metrics_need_a_port_that_is_not_the_main_one() -> None:
     config.check_serving(load({"metrics_port": "8001"}))
 
 
+def test_a_body_bound_may_be_lowered_but_not_raised() -> None:
+    with pytest.raises(BadConfig, match="67108865 is more than any request may have"):
+        config.check_serving(load({"max_body_bytes": "67108865"}))
+    config.check_serving(load({"max_body_bytes": "64MiB"}))
+    config.check_serving(load({"max_body_bytes": "1KiB"}))
+
+
 def test_the_defaults_of_patience_are_the_bounds() -> None:
     settings = load()
     assert settings.header_timeout_seconds == limits.HEADER_SECONDS

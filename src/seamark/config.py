@@ -197,6 +197,9 @@ def check_serving(settings: Settings) -> None:
         _refuse(
             "metrics_port", settings.sources["metrics_port"], why, "another port, or 0 to serve both on the main one"
         )
+    if settings.max_body_bytes > limits.BODY_BYTES_MAX:
+        why = f"{settings.max_body_bytes} is more than any request may have"
+        _refuse("max_body_bytes", settings.sources["max_body_bytes"], why, f"{limits.BODY_BYTES_MAX} at the most")
     for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
         file = settings.value(name)
         if not isinstance(file, Path):

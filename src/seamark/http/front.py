@@ -102,7 +102,7 @@ class Front:
         return status, body, with_http_headers(error, headers)
 
     def body_bytes_max(self, route: Route | None) -> int:
-        return limits.BODY_BYTES_UNROUTED_MAX if route is None else route.body_bytes_max
+        return limits.BODY_BYTES_UNROUTED_MAX if route is None else min(route.body_bytes_max, limits.BODY_BYTES_MAX)
 
     def answered(self, tally: Tally, method: str, status: int, seconds: float, *, request_id: str, path: str) -> None:
         """Count one answered request, and log it if somebody asked for that."""
