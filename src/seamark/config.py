@@ -67,7 +67,7 @@ SETTINGS: tuple[Setting, ...] = (
     # -- where
     Setting("host", HOST, "127.0.0.1", "The address to listen on. One that others can reach needs `api_keys`."),
     Setting("port", PORT, 8000, "The port to listen on; 0 takes a free one."),
-    Setting("port_file", OPTIONAL_PATH, None, "Write the port that is really used to this file once the server is ready."),
+    Setting("port_file", OPTIONAL_PATH, None, "Write `host:port` as really used to this file once the server is ready."),
     Setting("public_url", URL, "", "The address that clients use, where it is not the one listened on.", ("EXD_PUBLIC_URL",)),
     # -- data
     Setting("data", PATH, Path("./var"), "The directory of the embedded engine; a local disk, never a network one."),

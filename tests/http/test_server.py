@@ -215,5 +215,7 @@ def test_tls_is_spoken_with_a_certificate(start: Callable[..., Running], tmp_pat
 def test_a_port_file_appears_at_once(tmp_path: Path) -> None:
     path = tmp_path / "port"
     write_port_file(path, "::1", 8000)
-    assert path.read_text() == "::1:8000\n"
+    assert path.read_text() == "[::1]:8000\n"
+    write_port_file(path, "127.0.0.1", 8001)
+    assert path.read_text() == "127.0.0.1:8001\n"
     assert list(tmp_path.iterdir()) == [path]

@@ -206,9 +206,9 @@ def loop_factory(loop: str = "auto") -> Callable[[], asyncio.AbstractEventLoop] 
 
 
 def write_port_file(path: Path, host: str, port: int) -> None:
-    """`host:port`, appearing all at once: whoever finds the file can connect."""
+    """`host:port` as it stands in a URL, appearing all at once: whoever finds the file can connect."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(f"{host}:{port}\n")
+    fresh.write_text(f"{_bracketed(host)}:{port}\n")
     fresh.replace(path)
 
 
