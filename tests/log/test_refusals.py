@@ -108,6 +108,18 @@ class Life:
             return
         self.kept[name] = {seq: payload for seq, payload in self.kept[name].items() if seq not in chosen}
 
+    async def move(self) -> None:
+        """Another durability class, which may mean another store."""
+        name = self.random.choice(CLASSES).value
+        wanted = StreamSettings(durability=self.random.choice(CLASSES))
+        try:
+            await self.log.configure(name, wanted)
+        except WriteFailed:
+            if wanted.durability is Durability.EPHEMERAL:
+                # If it happened after all, the store let go of records and keys, and memory never had them.
+                self.doubtful[name] |= set(self.kept[name])
+                self.keys = {place: first for place, first in self.keys.items() if place[0] != name}
+
     async def recover(self) -> None:
         self.store.mood = "well"
         while self.log.health()["writable"] is False:
@@ -130,9 +142,11 @@ class Life:
             assert state.marks.synced == state.marks.head
 
     async def reopen(self) -> None:
+        for state in await self.log.streams():
+            if state.settings.durability is Durability.EPHEMERAL:
+                self.kept[state.name].clear()
         await self.log.close()
         self.log = LocalLog(self.store, ManualClock(), Metrics(), ephemeral=MemoryStore())
-        self.kept[Durability.EPHEMERAL].clear()
 
     async def repeat(self) -> None:
         for (name, key), first in self.keys.items():
@@ -157,6 +171,8 @@ async def live(random: Random) -> None:
             life.log.sweep()
         elif step < 0.88:
             await life.delete()
+        elif step < 0.93:
+            await life.move()
         await asyncio.sleep(0)
         if random.random() < 0.1:
             await life.recover()
