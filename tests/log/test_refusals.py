@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 
 from seamark.clock import ManualClock
 from seamark.errors import SeamarkError, WriteFailed
+from seamark.log import meta as metas
 from seamark.log.engines.memory import MemoryStore
+from seamark.log.findings import Report
+from seamark.log.inspection import Inspection
 from seamark.log.local import LocalLog
 from seamark.log.protocol import Append, Put, Receipt, Selector
 from seamark.log.record import Draft
 from seamark.log.settings import Durability, StreamSettings
-from seamark.log.store import Change, StoreFailed
+from seamark.log.store import Change, Space, StoreFailed
 from seamark.log.watermarks import Cursor
 from seamark.telemetry.metrics import Metrics
 
@@ -146,6 +149,10 @@ class Life:
             if state.settings.durability is Durability.EPHEMERAL:
                 self.kept[state.name].clear()
         await self.log.close()
+        report = Report()
+        for key, value in self.store.scan(Space.STREAMS, b""):
+            Inspection(key.decode(), metas.decode(key, value), self.store, report).run()
+        assert not report.findings
         self.log = LocalLog(self.store, ManualClock(), Metrics(), ephemeral=MemoryStore())
 
     async def repeat(self) -> None:
