@@ -99,3 +99,13 @@ def test_eviction_over_a_range_in_the_middle() -> None:
     stream.evict(5, 3, Loss.TTL)
     assert stream.lost == ()
     assert (stream.evict_floor, stream.removed) == (6, 0)
+
+
+def test_a_swallowed_range_keeps_its_reason() -> None:
+    """Found by the deep state machine: what a crash took and a cap then passed was told as the cap's alone."""
+    stream = meta(head=4, count=4)
+    stream.lose(8, Loss.CRASH)
+    stream.head, stream.count = 10, 6
+    stream.evict(9, 5, Loss.CAP)
+    assert stream.front_gap(1) == Gap(first=1, last=9, loss=Loss.MIXED)
+    assert stream.front_gap(9) == Gap(first=9, last=9, loss=Loss.CAP)

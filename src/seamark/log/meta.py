@@ -48,6 +48,7 @@ class Meta(msgspec.Struct, array_like=True):
         swallowed = 0
         while self.lost and self.lost[0].last <= upto:
             swallowed += self.lost[0].missed
+            self._raise_floor(self.lost[0].last, self.lost[0].loss)  # part of the front now, with its own reason
             self.lost = self.lost[1:]
         self.removed -= self.evict_floor - before - count - swallowed
         self.fold()

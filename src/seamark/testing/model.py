@@ -210,10 +210,10 @@ class StreamModel:
         self._fold()
 
     def forget(self, head: int) -> None:
-        """A stream that lived in memory only has lost everything up to `head`."""
+        """A stream that lived in memory only has lost everything up to `head` that was not lost before."""
         self.head = head
         self.records = []
-        if head:
+        if head >= self.evict_floor:
             self.floors[Loss.CRASH] = head
         self._fold()
 
