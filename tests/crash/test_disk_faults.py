@@ -106,6 +106,7 @@ def witness(server: ServerProcess) -> Iterator[Witness]:
         for name in STREAMS:
             for _ in range(5):
                 assert witness.append(name)
+        assert witness.is_ready()  # answered after the commit that the last append of class disk did not wait for
         yield witness
 
 
