@@ -376,5 +376,5 @@ class EmbeddedMachine(LogMachine):
 
 TestMemoryMachine = MemoryMachine.TestCase
 TestMemoryMachine.settings = PROFILE
-TestEmbeddedMachine = EmbeddedMachine.TestCase
+TestEmbeddedMachine = pytest.mark.slow(EmbeddedMachine.TestCase)
 TestEmbeddedMachine.settings = PROFILE

@@ -266,6 +266,7 @@ def test_small_writes_are_not_held_back(server: Running, client: Client) -> None
     assert nodelay != 0
 
 
+@pytest.mark.slow
 def test_five_thousand_connections_leave_nothing_behind(start: Callable[..., Running]) -> None:
     """Opened and dropped at every stage: silent, half a request, half a body, answered, waiting, streaming."""
     server = start()

@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -211,6 +212,7 @@ def test_a_filter_says_what_the_contract_says(wanted: Filter, record: Record) ->
     assert wanted.compile()(record) is wants(wanted, record)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(TUNINGS), st.lists(FILTERS, max_size=24), st.data())
 def test_the_index_says_the_same_through_any_adds_and_removes(
@@ -243,6 +245,7 @@ def is_empty(index: FilterIndex[Any]) -> bool:
     return len(index) == 0 and not index._entries and not index._homes and not index._facets
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     st.sampled_from(TUNINGS), st.lists(FILTERS, min_size=60, max_size=120), st.lists(RECORDS, min_size=5, max_size=5)

@@ -72,7 +72,8 @@ def _environment() -> dict[str, str]:
 
 
 def socket_memory() -> int | None:
-    """Bytes that the system's TCP buffers hold, of all processes together; None where it does not say."""
+    """Bytes that the system's TCP buffers hold, of all processes together, but for a MiB that each processor may not have
+    told yet; None where the system does not say."""
     try:
         lines = Path("/proc/net/sockstat").read_text().splitlines()
     except OSError:
