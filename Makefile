@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run test check lint bench docs clean
+.PHONY: run test check quick lint bench docs clean
 
 run: $(VENV)/.server
 	$(BIN)/seamark serve --demo $(ARGS)
@@ -27,8 +27,12 @@ run: $(VENV)/.server
 test: $(VENV)/.dev lint
 	$(BIN)/pytest $(ARGS)
 
-# On all cores; the full gate is not, because its crash tests and benchmarks want the machine for themselves.
-check: $(VENV)/.dev lint
+# On all cores, lint beside the tests; the full gate is not, because its crash tests and benchmarks want the machine for
+# themselves.
+check: $(VENV)/.dev
+	@$(MAKE) --no-print-directory -j 2 lint quick
+
+quick: $(VENV)/.dev
 	$(BIN)/pytest -q -n logical --dist worksteal -m "not slow and not crash and not bench" $(ARGS)
 
 lint: $(VENV)/.dev
