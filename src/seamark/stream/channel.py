@@ -150,14 +150,11 @@ class Channel:
 
     def hear(self, news: News) -> None:
         """Take note; the flush at the end of the tick acts on it."""
-        if self._gone_head is not None:
-            return  # a later instance is another channel's
         if self.instance is not None and news.instance != self.instance:
-            # Late news of an earlier instance, or the first of a later one whose predecessor's end we missed: the log
-            # knows which.
-            if not news.dropped:
-                self._goal = max(self._goal, self._end + 1)
-                self.hub.mark(self)
+            # Late news of an earlier instance, or news of a later one whose predecessor's end we missed: the log knows
+            # which.
+            self._goal = max(self._goal, self._end + 1)
+            self.hub.mark(self)
         elif news.dropped and self.instance is None:
             self._ended = news  # nobody has read anything yet: it may be the end of an earlier instance
         elif news.dropped:
@@ -177,7 +174,7 @@ class Channel:
             return
         fresh = self._following(news.records) if news.records else None
         if fresh is None:
-            self._goal = mark
+            self._goal = max(self._goal, mark)
         else:
             self._pending += fresh
             self._marks = news.marks
@@ -190,7 +187,7 @@ class Channel:
         end = self._end
         if records[0].seq <= end:
             records = [record for record in records if record.seq > end]
-        dense = records and records[0].seq == end + 1 and records[-1].seq - end == len(records)
+        dense = records and records[-1].seq - end == len(records)  # they ascend, and begin behind `end`
         return records if dense else None
 
     @property
