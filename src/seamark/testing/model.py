@@ -210,10 +210,11 @@ class StreamModel:
         self._fold()
 
     def forget(self, head: int) -> None:
-        """A stream that lived in memory only has lost everything up to `head` that was not lost before."""
+        """A stream that lived in memory only has lost what was live, and the seqs up to `head` that it may have given out."""
+        lost = bool(self.records) or head > self.head
         self.head = head
         self.records = []
-        if head >= self.evict_floor:
+        if lost:
             self.floors[Loss.CRASH] = head
         self._fold()
 
