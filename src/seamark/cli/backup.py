@@ -104,6 +104,7 @@ def _copy(source: Path, partial: Path, step: Step) -> None:
         step(copied.stat().st_size if copied.exists() else 0, total)
     if failures:
         raise WriteFailed(f"the copy failed: {failures[0]}", cause=str(failures[0])) from failures[0]
+    step(copied.stat().st_size, total)  # a small copy is over before anybody looks
     with copied.open("rb+") as file:
         os.fsync(file.fileno())
     directory.sync_directory(partial)
