@@ -15,7 +15,7 @@ from seamark.log.local import LocalLog
 from seamark.log.protocol import Append, Selector
 from seamark.log.record import Draft
 from seamark.log.settings import Discard, StreamSettings
-from seamark.log.store import Space
+from seamark.log.store import PLACE, Space
 from seamark.log.watermarks import Cursor, Gap, Loss
 from seamark.telemetry.metrics import Metrics
 from seamark.testing.model import StreamModel
@@ -121,3 +121,15 @@ def test_what_shares_a_commit_is_replaced_before_it_is_capped(
         await log.close()
 
     asyncio.run(run())
+
+
+async def test_a_replaced_record_does_not_hold_back_its_chunk() -> None:
+    """One commit replaces the last record of a chunk and evicts the rest: nothing committed lives, nothing stays stored."""
+    store = MemoryStore()
+    log = LocalLog(store, ManualClock(), Metrics())
+    await log.append(Append(stream="t", drafts=[Draft(b"x"), Draft(b"x", subject=("a",))], create=StreamSettings()))
+    await log.configure("t", StreamSettings(latest_per_subject=1, cap_records=2))
+    await log.append(Append(stream="t", drafts=[Draft(b"x", subject=("a",)), Draft(b"x")]))
+    await check(log, store, [3, 4])
+    assert [key for key, _ in store.scan(Space.RECORDS, PLACE.pack(1, 0))] == [PLACE.pack(1, 3), PLACE.pack(1, 4)]
+    await log.close()

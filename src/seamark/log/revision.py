@@ -74,16 +74,12 @@ class Revision:
 
     def oldest(self) -> Entry | None:
         """The oldest live record, committed or arriving."""
-        if self.meta.count > 0:
+        if self.meta.count > 0 or self.gone:  # with nothing left alive, what is gone may still hold its chunk back
             front = self.front()
-            while True:
-                while front.entries:
-                    if front.entries[0].seq not in self.gone:
-                        return front.entries[0]
-                    self._pop(front)
-                with self.reading() as view:
-                    if not front.load(view):
-                        break
+            while front.entries or self._load(front):
+                if front.entries[0].seq not in self.gone:
+                    return front.entries[0]
+                self._pop(front)
         if self._start < len(self.arrivals):
             record = self.arrivals[self._start]
             return Entry(record.seq, record.ts, record.size, record.subject)
@@ -206,6 +202,12 @@ class Revision:
         except Corrupt:
             return max(self.front().next, self.meta.evict_floor)  # it may hold live records, for all we can read
         return self.meta.head + 1 if oldest is None else oldest.seq
+
+    def _load(self, front: Front) -> bool:
+        if self.meta.count == 0:
+            return False
+        with self.reading() as view:
+            return front.load(view)
 
     def _pop(self, front: Front) -> None:
         dead = front.pop()
