@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from seamark.log.protocol import Append, Selector
@@ -334,6 +334,7 @@ STEPS: dict[Callable[[Random, Streams], None], int] = {
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(["now", "waiting", "silent", "late", "embedded"]), st.integers(0, 2**64))
+@example("silent", 3943)  # a page with a gap came back older than the news heard meanwhile, and the news was forgotten
 def test_everything_is_said_once_in_order(variant: str, seed: int) -> None:
     """Steps come from a seed: lists of them, as Hypothesis draws them, hardly ever get anywhere."""
     random = Random(seed)

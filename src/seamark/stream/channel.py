@@ -33,6 +33,7 @@ class Channel:
 
     __slots__ = (
         "_behind",
+        "_doubtful",
         "_encodings",
         "_ended",
         "_flushing",
@@ -63,6 +64,7 @@ class Channel:
         self.marks = Watermarks()  # as they were at `position`
         self._pending: list[Record] = []  # heard in this tick; they follow `position` without a hole
         self._marks = self.marks  # as they are after what is pending
+        self._doubtful = False  # news of another instance came: only the log can tell which one is the later
         self._goal = 0  # the log is known to reach so far; beyond position and pending it has to be read
         self._gone_head: int | None = None
         self._ended: News | None = None
@@ -153,7 +155,7 @@ class Channel:
         if self.instance is not None and news.instance != self.instance:
             # Late news of an earlier instance, or news of a later one whose predecessor's end we missed: the log knows
             # which.
-            self._goal = max(self._goal, self._end + 1)
+            self._doubtful = True
             self.hub.mark(self)
         elif news.dropped and self.instance is None:
             self._ended = news  # nobody has read anything yet: it may be the end of an earlier instance
@@ -182,13 +184,18 @@ class Channel:
 
     def _following(self, records: Sequence[Record]) -> Sequence[Record] | None:
         """The records that continue what we have without a hole; None when only the log can tell."""
-        if self._goal > self._end:
+        if self._unread:
             return None  # already reading: these will be found there
         end = self._end
         if records[0].seq <= end:
             records = [record for record in records if record.seq > end]
         dense = records and records[-1].seq - end == len(records)  # they ascend, and begin behind `end`
         return records if dense else None
+
+    @property
+    def _unread(self) -> bool:
+        """Whether the log has to be asked: it is known to reach further, or may hold another instance."""
+        return self._doubtful or self._goal > self._end
 
     @property
     def _end(self) -> int:
@@ -209,7 +216,7 @@ class Channel:
         if self._pending:
             records, self._pending = self._pending, []
             self._fan_out(records, records[-1].seq, self._marks)
-        if self._goal > self._end and self._reader is None:
+        if self._unread and self._reader is None:
             self._read_on()
         if self._gone_head is not None:
             self._dismiss(self._gone_head)
@@ -247,23 +254,27 @@ class Channel:
             self._reader = asyncio.get_running_loop().create_task(self._read_waiting())
             return
         spent = 0
-        while self._goal > self._end:
+        while self._unread:
             if spent >= CATCH_UP_BYTES_MAX:
                 self.hub.mark(self)
                 return
+            self._doubtful = False
+            goal = self._goal
             try:
                 page = log.read_now(self.stream, self._cursor(), synced=self.synced)
             except Exception as error:
                 self._cannot_read(error)
                 return
             spent += sum(record.size for record in page.records)
-            self._take(page)
+            self._take(page, goal)
 
     async def _read_waiting(self) -> None:
-        """`_read_on` for a log whose reads wait. News that comes meanwhile only raises the goal."""
+        """`_read_on` for a log whose reads wait. News that comes meanwhile only raises the goal, or the doubt anew."""
         try:
-            while self._goal > self._end:
-                self._take(await self.hub.log.read(self.stream, self._cursor(), synced=self.synced))
+            while self._unread:
+                self._doubtful = False
+                goal = self._goal
+                self._take(await self.hub.log.read(self.stream, self._cursor(), synced=self.synced), goal)
                 self._wake_parked()
         except Exception as error:
             self._cannot_read(error)
@@ -272,24 +283,25 @@ class Channel:
             self._reader = None
             self._release()
 
-    def _take(self, page: Page) -> None:
+    def _take(self, page: Page, goal: int) -> None:
+        """Act on a page that was asked for when the goal was `goal`; by now it may be higher, and the page too old."""
         assert self.position is not None, "a channel begins before it reads"
         if page.cursor.instance != self.instance:
             self._goal = self._end
             self._vanish(self.marks.head)
         elif page.gap is not None:
-            self._scatter(max(self._end, self.reach(page.marks)), page.marks)
-        elif page.cursor.seq <= self.position:
-            self._goal = self._end  # there was nothing to read after all
-        else:
+            self._scatter(max(self._goal, self.reach(page.marks)), page.marks)
+        elif page.cursor.seq > self.position:
             self._fan_out(page.records, page.cursor.seq, page.marks)
+        elif self._end < goal == self._goal:
+            self._scatter(goal, page.marks)  # the log does not show what it announced: let every reader see for itself
 
     def _cannot_read(self, error: Exception) -> None:
         """Let every reader try for itself: each will meet the failure and end as its surface says. A stream that is not
         there any more is about to be announced as dropped."""
         if not isinstance(error, StreamNotFound):
             _log.error(events.SESSION_FAILED, stream=self.stream, exc_info=error)
-        self._scatter(self._goal, self._marks)
+        self._scatter(max(self._goal, self._end), self._marks)
 
     def _scatter(self, to: int, marks: Watermarks) -> None:
         """Nobody is live any more, so the channel may stand at the mark; its readers come there by themselves."""
