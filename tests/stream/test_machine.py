@@ -162,11 +162,20 @@ class Streams:
 
     def drop_and_make_again(self, stream: str, cap: int) -> None:
         self.note_floors()
+        self.dismiss_newcomers(stream)
         self.loop.run_until_complete(self.world.log.drop(stream))
         for reader in self.readers:
             if stream in reader.readings:
                 reader.readings[stream].over = True
         self.create(stream, cap, Durability.FSYNC)
+
+    def dismiss_newcomers(self, stream: str) -> None:
+        """Who has read nothing yet when a stream ends may be served the later one, if its log's reads wait: a cursor
+        without an instance does not say which is meant, so nothing can be judged."""
+        for reader in list(self.readers):
+            if any(leg.stream == stream and leg.first_read for leg in reader.session.legs):
+                self.readers.remove(reader)
+                self.inside(reader.pipe.leave)
 
     # -- the readers
 
