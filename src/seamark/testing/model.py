@@ -211,7 +211,7 @@ class StreamModel:
 
     def forget(self, head: int) -> None:
         """A stream that lived in memory only has lost what was live, and the seqs up to `head` that it may have given out."""
-        lost = bool(self.records) or head > self.head
+        lost = head > 0 and (bool(self.records) or head > self.head)
         self.head = head
         self.records = []
         if lost:
