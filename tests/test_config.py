@@ -66,6 +66,45 @@ def test_the_alias_of_public_url_is_taken_and_our_own_name_wins() -> None:
     assert load(environ=both).public_url == "https://b.example"
 
 
+def test_the_names_of_a_topics_server_are_aliases_and_an_explicit_port_wins() -> None:
+    def where(**environ: str) -> tuple[str, int]:
+        settings = load(environ=environ)
+        return settings.host, settings.port
+
+    assert where(TOPICS_HOST="127.0.0.2") == ("127.0.0.2", 8000)
+    assert where(TOPICS_HOST="127.0.0.2:4000") == ("127.0.0.2", 4000)
+    assert where(TOPICS_HOST="[::1]:4000") == ("::1", 4000)
+    assert where(TOPICS_HOST="[::1]") == where(TOPICS_HOST="::1") == ("::1", 8000)
+    assert where(TOPICS_HOST="127.0.0.2:4000", TOPICS_PORT="5000") == ("127.0.0.2", 5000)
+    assert where(TOPICS_HOST="127.0.0.2:4000", SEAMARK_HOST="::1") == ("::1", 8000)
+    assert load(environ={"TOPICS_HOST": "a:4000"}).sources["port"] == Source("environment", "TOPICS_HOST")
+    for address in ("a:b", "a:", "a:1:2", "[::1]4000"):
+        with pytest.raises(BadConfig, match=r"\(environment TOPICS_HOST\)"):
+            load(environ={"TOPICS_HOST": address})
+
+
+def test_every_setting_of_a_topics_server_that_means_something_here_is_taken() -> None:
+    caps = ("TOPICS", "ROUTERS", "WATCH_SESSIONS", "SSE_CONNECTIONS", "SSE_CONNECTIONS_PER_KEY", "INFLIGHT_PER_KEY")
+    settings = load(
+        environ={f"TOPICS_MAX_{name}": str(at) for at, name in enumerate(caps)}
+        | {
+            "TOPICS_API_KEYS": "k:read",
+            "TOPICS_PORT_FILE": "/p",
+            "TOPICS_DATA_DIR": "/d",
+            "TOPICS_PROBE_AUTH": "1",
+            "TOPICS_ALLOW_INSECURE_NO_AUTH": "true",
+            "TOPICS_MAX_BODY_BYTES": "1000",
+            "TOPICS_MAX_TOTAL_BYTES": "2000",
+            "TOPICS_WAL_SHARDS": "8",  # how another store is cut is no setting of this one, and no mistake either
+        }
+    )
+    assert [settings.value(f"max_{name.lower()}") for name in caps] == list(range(len(caps)))
+    assert (settings.api_keys.reveal(), settings.port_file, settings.data) == ("k:read", Path("/p"), Path("/d"))
+    assert settings.probe_auth
+    assert settings.allow_insecure
+    assert (settings.max_body_bytes, settings.quota_bytes) == (1000, 2000)
+
+
 NOTIFY = """
 application: {host: 127.0.0.1}
 notification_schema:
@@ -102,6 +141,8 @@ def test_a_notify_file_is_kept_as_it_stands_beside_our_settings(tmp_path: Path) 
         ({"SEAMARK_GRACE_SECONDS": "nan"}, "grace_seconds", "1.5s"),
         ({"SEAMARK_HEARTBEAT_SECONDS": "0"}, "heartbeat_seconds", "more than 0"),
         ({"SEAMARK_PUBLIC_URL": "ftp://x"}, "public_url", "http://"),
+        ({"TOPICS_MAX_TOPICS": "-1"}, "max_topics", "0 sets no bound"),
+        ({"SEAMARK_MAX_ROUTERS": "1.0"}, "max_routers", "a whole number"),
         ({"SEAMARK_HOST": "a b"}, "host", "an IP address"),
         ({"SEAMARK_DATA": ""}, "data", "a path"),
     ],
@@ -126,6 +167,8 @@ def test_the_environment_is_refused_with_name_place_and_what_is_accepted(
         ("a.toml", 'demo = "true"', "true or false"),
         ("a.toml", "quota_bytes = 1.5", "64MiB"),
         ("a.toml", "quota_bytes = 9223372036854775808", "64MiB"),
+        ("a.toml", 'max_topics = "7"', "a whole number"),
+        ("a.toml", "max_topics = true", "a whole number"),
         ("a.toml", "grace_seconds = nan", "seconds"),
         ("a.toml", "grace_seconds = true", "seconds"),
         ("a.toml", "host = 1", "a host name"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from seamark import limits
 from seamark.errors import BadConfig
 from seamark.kinds import (
     BOOL,
+    COUNT,
     DURATION,
     HOST,
     OPTIONAL_PATH,
@@ -65,18 +67,24 @@ class Setting(NamedTuple):
 
 SETTINGS: tuple[Setting, ...] = (
     # -- where
-    Setting("host", HOST, "127.0.0.1", "The address to listen on. One that others can reach needs `api_keys`."),
-    Setting("port", PORT, 8000, "The port to listen on; 0 takes a free one."),
-    Setting("port_file", OPTIONAL_PATH, None, "Write `host:port` as really used to this file once the server is ready."),
+    Setting("host", HOST, "127.0.0.1", "The address to listen on. One that others can reach needs `api_keys`.", ("TOPICS_HOST",)),
+    Setting("port", PORT, 8000, "The port to listen on; 0 takes a free one.", ("TOPICS_PORT",)),
+    Setting("port_file", OPTIONAL_PATH, None, "Write `host:port` as really used to this file once the server is ready.",
+            ("TOPICS_PORT_FILE",)),
     Setting("public_url", URL, "", "The address that clients use, where it is not the one listened on.", ("EXD_PUBLIC_URL",)),
     # -- data
-    Setting("data", PATH, Path("./var"), "The directory of the embedded engine; a local disk, never a network one."),
+    Setting("data", PATH, Path("./var"), "The directory of the embedded engine; a local disk, never a network one.",
+            ("TOPICS_DATA_DIR",)),
     Setting("engine", choice("embedded", "memory"), "embedded", "`embedded` is durable; `memory` forgets all on exit."),
-    Setting("quota_bytes", SIZE, 0, "Live bytes over all streams after which appends are refused; 0: no quota."),
+    Setting("quota_bytes", SIZE, 0, "Live bytes over all streams after which appends are refused; 0: no quota.",
+            ("TOPICS_MAX_TOTAL_BYTES",)),
     # -- access
     Setting("api_keys", TEXT, Secret(), "`key[:scopes[:prefixes]]`, comma-separated; empty: everybody may do everything."
-            " No flag, because command lines are visible to other users.", where=("environment", "file")),
-    Setting("allow_insecure", BOOL, False, "Listen on a public address although there are no `api_keys`."),
+            " No flag, because command lines are visible to other users.", ("TOPICS_API_KEYS",), ("environment", "file")),
+    Setting("allow_insecure", BOOL, False, "Listen on a public address although there are no `api_keys`.",
+            ("TOPICS_ALLOW_INSECURE_NO_AUTH",)),
+    Setting("probe_auth", BOOL, False, "The probes of the topics surface (`/healthz`, `/readyz` and their twins) ask for a key too.",
+            ("TOPICS_PROBE_AUTH",)),
     Setting("tls_cert", OPTIONAL_PATH, None, "Certificate chain (PEM); with `tls_key` the server speaks HTTPS."),
     Setting("tls_key", OPTIONAL_PATH, None, "Private key (PEM) of `tls_cert`."),
     # -- what is seen
@@ -87,7 +95,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("access_log", BOOL, False, "Log one line for every answered request."),
     # -- bounds in time and size
     Setting("grace_seconds", DURATION, 10.0, "How long a stop may take before open connections are cut."),
-    Setting("max_body_bytes", SIZE, limits.BODY_BYTES_MAX, "The largest request body; a route may have a lower bound."),
+    Setting("max_body_bytes", SIZE, limits.BODY_BYTES_MAX, "The largest request body; a route may have a lower bound.",
+            ("TOPICS_MAX_BODY_BYTES",)),
     Setting("header_timeout_seconds", SOME_DURATION, float(limits.HEADER_SECONDS),
             "From the first byte of a request to the end of its headers."),
     Setting("body_timeout_seconds", SOME_DURATION, float(limits.BODY_GRACE_SECONDS), "How long a body may take, to which each"
@@ -95,6 +104,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("keep_alive_seconds", SOME_DURATION, float(limits.KEEP_ALIVE_SECONDS),
             "How long an idle connection is kept for the next request."),
     Setting("heartbeat_seconds", SOME_DURATION, 15.0, "A silent stream says that it is alive this often."),
+    # -- bounds of the topics surface
+    Setting("max_topics", COUNT, 100_000, "Topics that may be made; those that exist can always be changed.", ("TOPICS_MAX_TOPICS",)),
+    Setting("max_routers", COUNT, 10_000, "Routers that may be made, likewise.", ("TOPICS_MAX_ROUTERS",)),
+    Setting("max_watch_sessions", COUNT, 10_000, "Watch sessions that are kept, with an open stream or without.",
+            ("TOPICS_MAX_WATCH_SESSIONS",)),
+    Setting("max_sse_connections", COUNT, 10_000, "Open streams of topics.", ("TOPICS_MAX_SSE_CONNECTIONS",)),
+    Setting("max_sse_connections_per_key", COUNT, 1_000, "Open streams of one API key.", ("TOPICS_MAX_SSE_CONNECTIONS_PER_KEY",)),
+    Setting("max_inflight_per_key", COUNT, 1_000, "Unanswered requests of one API key; open streams are not among them.",
+            ("TOPICS_MAX_INFLIGHT_PER_KEY",)),
     # -- trying out
     Setting("demo", BOOL, False, "Keep a stream called `demo` filled with live sample data."),
 )  # fmt: skip
@@ -102,6 +120,8 @@ SETTINGS: tuple[Setting, ...] = (
 BY_NAME: Mapping[str, Setting] = MappingProxyType({row.name: row for row in SETTINGS})
 CONFIG_ENV = "SEAMARK_CONFIG"
 DEFAULT_FILE = "seamark.toml"
+ADDRESS_ENV = "TOPICS_HOST"
+_ADDRESS = re.compile(r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>.*))?")
 
 # The top level of a notify configuration file, which is accepted as it stands and read by that surface.
 NOTIFY_KEYS = frozenset({"application", "watch_endpoint", "notification_backend", "notification_schema",
@@ -130,6 +150,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     quota_bytes: int
     api_keys: Secret
     allow_insecure: bool
+    probe_auth: bool
     tls_cert: Path | None
     tls_key: Path | None
     metrics_host: str
@@ -143,6 +164,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     body_timeout_seconds: float
     keep_alive_seconds: float
     heartbeat_seconds: float
+    max_topics: int
+    max_routers: int
+    max_watch_sessions: int
+    max_sse_connections: int
+    max_sse_connections_per_key: int
+    max_inflight_per_key: int
     demo: bool
     sources: Mapping[str, Source]
     notify: Mapping[str, object]
@@ -270,7 +297,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[Source, object]]:
     known = {row.env: row for row in SETTINGS}
-    given: dict[str, tuple[Source, object]] = {}
+    environ, given = _address_split(environ)
     for row in SETTINGS:
         for name in (*row.aliases[::-1], row.env):  # our own name last, so that it wins
             if name in environ:
@@ -279,6 +306,17 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[Source, obj
         if name.startswith("SEAMARK_") and name not in known and name != CONFIG_ENV:
             _unknown(name, Source("environment"), [*known, CONFIG_ENV])
     return given
+
+
+def _address_split(environ: Mapping[str, str]) -> tuple[Mapping[str, str], dict[str, tuple[Source, object]]]:
+    """`TOPICS_HOST` may hold `host:port`: the host stays, and the port counts where none is given by itself."""
+    found = _ADDRESS.fullmatch(environ.get(ADDRESS_ENV, ""))
+    if found is None:
+        return environ, {}
+    port = found["port"] if BY_NAME["host"].env not in environ else None
+    source = Source("environment", ADDRESS_ENV)
+    environ = {**environ, ADDRESS_ENV: found["bracketed"] or found["host"]}
+    return environ, {} if port is None else {"port": (source, Untyped(port))}
 
 
 def _row(name: object, place: Place, where: str, names: Sequence[str]) -> Setting:

@@ -93,6 +93,14 @@ def _port(raw: object) -> int:
     return raw
 
 
+def _count(raw: object) -> int:
+    if isinstance(raw, Untyped) and re.fullmatch(r"[0-9]{1,19}", raw.strip()):
+        raw = int(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int) or not 0 <= raw <= limits.SEQ_MAX:
+        raise ValueError
+    return raw
+
+
 def _size(raw: object) -> int:
     if isinstance(raw, str):
         found = re.fullmatch(r"([0-9]{1,19}) ?([A-Za-z]{0,3})", raw.strip())
@@ -155,6 +163,7 @@ def choice(*words: str) -> Kind:
 TEXT = Kind("text", "text", lambda raw: Secret(_text(raw)))
 HOST = Kind("host", "a host name or an IP address", _host)
 PORT = Kind("port", "a port number from 0 to 65535", _port)
+COUNT = Kind("count", "a whole number; 0 sets no bound", _count)
 BOOL = Kind("bool", "true or false (in the environment also 1, 0, yes, no, on, off)", _bool)
 SIZE = Kind(
     "size", 'bytes as a whole number, or with a unit as in "64MiB" (B, KiB, MiB, GiB, TiB, KB, MB, GB, TB)', _size
