@@ -5,12 +5,13 @@ SeamarkError
 ├── BadInput                 what was asked makes no sense
 │   ├── BadConfig            a setting is unknown or ill-typed; start-up stops
 │   ├── BadFilter            a constraint, pattern or geometry cannot be compiled
-│   ├── BadRequest           an HTTP request is malformed
-│   └── RecordTooLarge       a record or a batch is beyond its bound
+│   ├── BadRequest           an HTTP request is malformed, or asks for what cannot be given
+│   ├── RecordTooLarge       a record or a batch is beyond its bound
+│   └── BatchTooLarge        so many items do not fit one call
 ├── Denied                   Unauthenticated, Forbidden
-├── Missing                  StreamNotFound, RouteNotFound
-├── Conflict                 StreamExists, HeadConflict
-├── Refused                  StreamFull, QuotaExceeded, Busy, ShuttingDown: try later or make room
+├── Missing                  StreamNotFound, RouteNotFound, RouterNotFound, SessionNotFound
+├── Conflict                 HeadConflict, TopicIncompatible, NotEmpty, NotAQueue, RouterCycle
+├── Refused                  StreamFull, QuotaExceeded, Busy, NotReady, ShuttingDown: try later or make room
 └── Fault                    the store failed
     ├── WriteFailed          nothing was acknowledged; reads still work
     ├── Corrupt              a stored byte changed; it is not served
@@ -70,10 +71,23 @@ class UnsupportedMedia(BadRequest):
     status = 415
 
 
+class NotAcceptable(BadRequest):
+    """The answer has a media type that the client did not ask for. Fields: `media`."""
+
+    code = "not_acceptable"
+    status = 406
+
+
 class RecordTooLarge(BadInput):
     """Fields: `bytes`, `max`."""
 
     code = "record_too_large"
+
+
+class BatchTooLarge(BadInput):
+    """Fields: what was counted (`records` or `seqs`), `max`."""
+
+    code = "batch_too_large"
 
 
 class Denied(SeamarkError):
@@ -107,6 +121,18 @@ class RouteNotFound(Missing):
     code = "route_not_found"
 
 
+class RouterNotFound(Missing):
+    """Fields: `router`."""
+
+    code = "router_not_found"
+
+
+class SessionNotFound(Missing):
+    """It never was, it ended, or it was given up. Its id is a secret and not repeated."""
+
+    code = "session_not_found"
+
+
 class MethodNotAllowed(SeamarkError):
     """Fields: `allow`."""
 
@@ -123,6 +149,35 @@ class HeadConflict(Conflict):
     """The stream is not where the writer thought. Fields: `stream`, `expected`, `head`."""
 
     code = "head_conflict"
+
+    @classmethod
+    def at(cls, stream: str, *, expected: int, head: int) -> HeadConflict:
+        return cls(f"{stream} is at {head}, not at {expected}", stream=stream, expected=expected, head=head)
+
+
+class TopicIncompatible(Conflict):
+    """A topic or router is already there and is of another kind. Fields: `topic`, and `existing_type` with
+    `requested_type`, or `reason`."""
+
+    code = "topic_exists_incompatible"
+
+
+class NotEmpty(Conflict):
+    """Only an empty one was to be removed. Fields: `stream`, `count`."""
+
+    code = "not_empty"
+
+
+class NotAQueue(Conflict):
+    """Fields: `stream`."""
+
+    code = "not_a_queue"
+
+
+class RouterCycle(Conflict):
+    """Fields: `cycle`, the topics from the new source back to itself."""
+
+    code = "router_cycle"
 
 
 class Refused(SeamarkError):
@@ -149,6 +204,13 @@ class Busy(Refused):
     """A bounded resource is taken. Fields: `limit`, `max`, `retry_after_seconds`."""
 
     code = "busy"
+
+
+class NotReady(Refused):
+    """The server still gathers what it knows. Fields: `replay_progress` (0 to 1), `retry_after_seconds`."""
+
+    code = "not_ready"
+    status = 503
 
 
 class ShuttingDown(Refused):
