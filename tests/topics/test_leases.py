@@ -161,6 +161,7 @@ class LeaseLives(RuleBasedStateMachine):
         """Whatever happened before, memory follows what is known now."""
         assert len(self.table._due) <= 3 * len(self.table) + 200
         assert len(self.table._reclaimed_heap) <= 3 * len(self.table) + 200
+        assert len(self.table._order) <= 3 * len(self.table) + 200
 
 
 TestLeaseLives = LeaseLives.TestCase
@@ -191,6 +192,19 @@ def test_leases_that_are_extended_for_ever_cost_nothing() -> None:
         table.extend(1, deadline)
     assert len(table._due) < 200
     assert table.next_due() == 5_000
+
+
+def test_jobs_that_come_and_go_leave_nothing_behind() -> None:
+    table = Leases()
+    for seq in range(1, 5_000):
+        table.grant(seq, Lease("a", seq, deadline=100))
+        table.give_back(seq)
+        table.grant(seq, Lease("a", seq, deadline=100))
+        table.leave(seq)
+        table.drop(seq)
+    assert len(table) == 0
+    assert len(table._due) + len(table._order) + len(table._reclaimed_heap) < 200
+    assert not table._held
 
 
 @given(st.lists(st.integers(0, 6), max_size=6), st.integers(0, 40))

@@ -27,7 +27,17 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 class Leases:
     """The table of one queue. Times are milliseconds, given by the caller."""
 
-    __slots__ = ("_deliveries", "_due", "_held", "_leased", "_leaving", "_reclaimed", "_reclaimed_heap", "_waiting")
+    __slots__ = (
+        "_deliveries",
+        "_due",
+        "_held",
+        "_leased",
+        "_leaving",
+        "_order",
+        "_reclaimed",
+        "_reclaimed_heap",
+        "_waiting",
+    )
 
     def __init__(self) -> None:
         self._leased: dict[int, Lease] = {}
@@ -36,6 +46,7 @@ class Leases:
         self._leaving: set[int] = set()
         self._deliveries: dict[int, int] = {}  # of every seq in one of the four
         self._held: dict[int, set[int]] = {}  # owner -> seqs
+        self._order: list[int] = []  # a heap of `_deliveries`, and stale ones
         self._reclaimed_heap: list[int] = []  # of `_reclaimed`, and stale ones
         self._due: list[tuple[int, int]] = []  # when it comes back, seq: of every lease and delay, and stale ones
 
@@ -114,9 +125,10 @@ class Leases:
         assert seq not in self._waiting
         assert seq not in self._leaving
         self._reclaimed.discard(seq)
-        count = self._deliveries[seq] = self._deliveries.get(seq, 0) + 1
+        self._know(seq)
+        self._deliveries[seq] += 1
         self._hold(seq, lease)
-        return count
+        return self._deliveries[seq]
 
     def undo(self, seq: int) -> None:
         """The grant did not reach anybody: the job is to be had again, and it was not delivered."""
@@ -150,7 +162,7 @@ class Leases:
 
     def leave(self, seq: int) -> None:
         """The job is done or moved: on its way out of the log, whatever place it was in."""
-        self._deliveries.setdefault(seq, 0)
+        self._know(seq)
         self._forget_place(seq)
         self._leaving.add(seq)
 
@@ -167,12 +179,13 @@ class Leases:
 
     def drop_before(self, earliest: int) -> None:
         """Nothing before `earliest` is in the log any more."""
-        for seq in [seq for seq in self._deliveries if seq < earliest]:
-            self.drop(seq)
+        while self._order and self._order[0] < earliest:
+            self.drop(heappop(self._order))
 
     def restore(self, seq: int, deliveries: int, lease: Lease | None, until: int | None) -> None:
         """Put a job where it was before a restart."""
         assert seq not in self._deliveries
+        self._know(seq)
         self._deliveries[seq] = deliveries
         if lease is not None:
             self._hold(seq, lease)
@@ -182,6 +195,14 @@ class Leases:
             self._put_back(seq)
 
     # -- inside
+
+    def _know(self, seq: int) -> None:
+        if seq in self._deliveries:
+            return
+        self._deliveries[seq] = 0
+        heappush(self._order, seq)
+        if len(self._order) > 2 * len(self._deliveries) + _SLACK:
+            self._order = sorted(self._deliveries)
 
     def _hold(self, seq: int, lease: Lease) -> None:
         self._leased[seq] = lease
