@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -77,6 +78,45 @@ async def test_a_personal_script_stamps_every_burst_and_says_caught_up_after_it(
         ["records", "s", 1, 2, 2, True, [[2, "b"]]],
         ["caught-up", "s", 2, 2, True],
     ]
+
+
+async def test_a_personal_live_burst_is_one_write(world: World) -> None:
+    await world.append("s", "a")
+    _, pipe = world.watch("s", script=LineScript(personal=True))
+    await world.settle()
+    written = len(pipe.blocks)
+    await world.append("s", "b")
+    await world.settle()
+    (block,) = pipe.blocks[written:]
+    assert [json.loads(text)[0] for text in block.raw.splitlines()] == ["stamp", "records", "caught-up"]
+
+
+async def test_a_burst_that_fills_the_pipe_takes_its_caught_up_along(world: World) -> None:
+    await world.append("s", "a")
+    _, pipe = world.watch("s", script=LineScript(personal=True))
+    await world.settle()
+    pipe.stalled = True
+    await world.append("s", "x" * 20_000)  # beyond the high-water mark
+    await world.settle()
+    pipe.drain()
+    await world.settle()
+    assert kinds(pipe.frames)[4:] == ["stamp", "records", "caught-up"]
+
+
+async def test_what_a_script_leaves_unsaid_is_asked_for_again(world: World) -> None:
+    class Late(LineScript):
+        def caught_up(self, span: Span) -> bytes:
+            return super().caught_up(span) if span.to > 1 else b""
+
+    await world.append("s", "a")
+    session, pipe = world.watch("s", script=Late(personal=True))
+    await world.settle()
+    assert kinds(pipe.frames) == ["open", "stamp", "records"]
+    session.pause()
+    await world.append("s", "b")
+    session.resume()
+    await world.settle()
+    assert kinds(pipe.frames)[3:] == ["stamp", "records", "caught-up"]
 
 
 async def test_a_stamp_may_say_nothing(world: World) -> None:

@@ -19,18 +19,23 @@ class Burst(NamedTuple):
 
 
 class Bounds(NamedTuple):
+    """`payload_max` counts what the records hold, `flush_max` what is written."""
+
     records_max: int
-    bytes_max: int
+    payload_max: int
+    flush_max: int
 
 
-_UNBOUNDED = 1 << 62
+UNBOUNDED = 1 << 62
 
 
-def bounds_of(dialect: Dialect) -> Bounds:
-    """The dialect's own bounds within the core's."""
+def bounds_of(dialect: Dialect, *, live: bool) -> Bounds:
+    """The dialect's own bounds. The core's applies where bytes are shared, and where the dialect has none: a reader of
+    history that asked for bigger bursts has them written to itself alone, one at a time."""
     if isinstance(dialect, Bounded):
-        return Bounds(max(1, dialect.burst_records_max), max(1, min(dialect.burst_bytes_max, FLUSH_BYTES_MAX)))
-    return Bounds(_UNBOUNDED, FLUSH_BYTES_MAX)
+        flush_max = FLUSH_BYTES_MAX if live else UNBOUNDED
+        return Bounds(max(1, dialect.burst_records_max), max(1, dialect.burst_bytes_max), flush_max)
+    return Bounds(UNBOUNDED, UNBOUNDED, FLUSH_BYTES_MAX)
 
 
 def bursts(
@@ -39,24 +44,31 @@ def bursts(
     """The pieces in order, each of at least one record. The last one reaches `span.to`, the others their last record,
     so that the pieces together cover exactly the span."""
     count = len(fragments)
-    if count <= bounds.records_max and sum(map(len, fragments)) <= bounds.bytes_max:
+    if _is_one_piece(records, fragments, bounds):
         yield Burst(count, dialect.assemble(fragments, span), span)
         return
     first, after = 0, span.after
     while first < count:
-        last = _end_of_piece(fragments, first, bounds)
+        last = _end_of_piece(records, fragments, first, bounds)
         to = span.to if last == count else records[last - 1].seq
         piece = Span(span.stream, after, to, span.marks, span.live)
         yield Burst(last - first, dialect.assemble(fragments[first:last], piece), piece)
         first, after = last, to
 
 
-def _end_of_piece(fragments: Sequence[bytes], first: int, bounds: Bounds) -> int:
+def _is_one_piece(records: Sequence[Record], fragments: Sequence[bytes], bounds: Bounds) -> bool:
+    if len(fragments) > bounds.records_max or sum(map(len, fragments)) > bounds.flush_max:
+        return False
+    return bounds.payload_max == UNBOUNDED or sum(record.size for record in records) <= bounds.payload_max
+
+
+def _end_of_piece(records: Sequence[Record], fragments: Sequence[bytes], first: int, bounds: Bounds) -> int:
     last = first
-    size = 0
+    flush = payload = 0
     while last < len(fragments) and last - first < bounds.records_max:
-        size += len(fragments[last])
-        if size > bounds.bytes_max and last > first:
+        flush += len(fragments[last])
+        payload += records[last].size
+        if (flush > bounds.flush_max or payload > bounds.payload_max) and last > first:
             break
         last += 1
     return last

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from seamark.errors import StreamNotFound
-from seamark.limits import CATCH_UP_BYTES_MAX, PAGE_RECORDS_DEFAULT
+from seamark.limits import CATCH_UP_BYTES_MAX, PAGE_BYTES_MAX, PAGE_RECORDS_DEFAULT
 from seamark.log.protocol import Page
 from seamark.log.record import Record
 from seamark.log.watermarks import Cursor, Gap
-from seamark.stream.burst import bounds_of, bursts
+from seamark.stream.burst import UNBOUNDED, bounds_of, bursts
 from seamark.stream.channel import Channel
 from seamark.stream.dialect import SaysLimited, Span
 from seamark.stream.leg import Leg
@@ -34,7 +34,7 @@ class CatchUp:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._queue: dict[Leg, None] = {}
-        self._bounds = bounds_of(session.script.dialect)
+        self._bounds = bounds_of(session.script.dialect, live=False)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def add(self, leg: Leg) -> None:
@@ -91,17 +91,19 @@ class CatchUp:
 
     async def _read(self, leg: Leg) -> Page:
         hub = self._session.hub
-        most = min(self._bounds.records_max, PAGE_RECORDS_DEFAULT)
+        bounds = self._bounds
+        most = PAGE_RECORDS_DEFAULT if bounds.records_max == UNBOUNDED else bounds.records_max
+        size = min(bounds.payload_max, PAGE_BYTES_MAX) if bounds.payload_max != UNBOUNDED else CATCH_UP_BYTES_MAX
         if leg.history_left is not None:
             most = min(most, leg.history_left + 1)
         cursor = Cursor(leg.cursor, leg.instance)
         accept = None if leg.filter is None else leg.filter.matches
         if hub.reads_now is not None:
             return hub.reads_now.read_now(
-                leg.stream, cursor, records_max=most, bytes_max=CATCH_UP_BYTES_MAX, synced=leg.synced, accept=accept
+                leg.stream, cursor, records_max=most, bytes_max=size, synced=leg.synced, accept=accept
             )
         return await hub.log.read(
-            leg.stream, cursor, records_max=most, bytes_max=CATCH_UP_BYTES_MAX, synced=leg.synced, accept=accept
+            leg.stream, cursor, records_max=most, bytes_max=size, synced=leg.synced, accept=accept
         )
 
     def _take(self, leg: Leg, channel: Channel, page: Page) -> None:

@@ -55,9 +55,11 @@ class Dialect(Protocol):
 
 @runtime_checkable
 class Bounded(Protocol):
-    """Capability of a dialect: one burst (one call of `assemble`) holds at most so much. Always at least one record.
+    """Capability of a dialect: one burst (one call of `assemble`) holds at most so many records, and so many bytes of
+    payload and meta. Always at least one record.
 
-    Equal projections must have equal bounds. Without it a burst is bounded by the core alone.
+    Equal projections must have equal bounds. A page of history is read in one such burst, however big; a live burst is
+    bounded by the core as well, and without this capability every burst is bounded by the core alone.
     """
 
     @property
@@ -74,8 +76,8 @@ class Script(Protocol):
 
     @property
     def personal(self) -> bool:
-        """True: every burst passes through `stamp`, and every live burst is followed by `caught_up`. False: live bursts
-        are the shared bytes alone, written in the tight loop; `caught_up` is said only after history."""
+        """True: every burst passes through `stamp`, and every live burst is followed by `caught_up`, in the same write.
+        False: live bursts are the shared bytes alone, written in the tight loop; `caught_up` is said only after history."""
         ...
 
     def opening(self) -> bytes: ...
@@ -89,7 +91,7 @@ class Script(Protocol):
 
     def caught_up(self, span: Span) -> bytes:
         """History has reached the head (or the end of a finite reading), or, when `personal`, a live burst was sent.
-        Not repeated while nothing was said on this stream in between."""
+        Not repeated while nothing was said on this stream in between; b"" leaves it to be said."""
         ...
 
     def dropped(self, stream: str, head: int) -> bytes: ...

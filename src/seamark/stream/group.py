@@ -33,7 +33,7 @@ class Encoding:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self.bounds: Bounds = bounds_of(dialect)
+        self.bounds: Bounds = bounds_of(dialect, live=True)
         self.groups = 0
         self._made: dict[int, bytes] = {}
 

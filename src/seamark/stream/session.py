@@ -190,27 +190,41 @@ class Session:
     def deliver(self, leg: Leg, block: Block | None, span: Span, *, last: bool) -> None:
         """A live burst for a session that has bytes of its own (or wants to know about every burst)."""
         try:
-            script = self.script
-            raw = script.stamp(block.raw if block else b"", span) if script.personal else None
+            if self.script.personal:
+                block = self._own_words(leg, block, span, last=last)
+            elif block is not None:
+                leg.told = False
             if self.closed:
                 return
             leg.cursor = span.to  # before the write: it may pause us, and the block counts as handed over
-            if raw is not None:
-                block = Block(raw) if raw else None
             if block is not None:
-                leg.told = False
                 self.wrote_at = self.hub.wheel.now()
                 self.pipe.write(block)
-            if last and script.personal:
-                self.say_caught_up(leg, span)
             self.progressed(leg, span.to)
         except Exception as error:
             self.fail(error)
 
+    def _own_words(self, leg: Leg, block: Block | None, span: Span, *, last: bool) -> Block | None:
+        """The burst as this session says it, with its "caught up" in the same block: a write is a system call."""
+        script = self.script
+        burst = block.raw if block else b""
+        raw = script.stamp(burst, span)
+        said = burst if raw is None else raw
+        if said:
+            leg.told = False
+        tail = b""
+        if last and not leg.told and not self.closed:
+            tail = script.caught_up(span)
+            leg.told = bool(tail)
+        if raw is None and not tail:
+            return block
+        return Block(said + tail) if said or tail else None
+
     def say_caught_up(self, leg: Leg, span: Span) -> None:
         if not leg.told and self.flowing:
-            leg.told = True
-            self.say(self.script.caught_up(span))
+            raw = self.script.caught_up(span)
+            leg.told = bool(raw)
+            self.say(raw)
 
     def progressed(self, leg: Leg, seq: int) -> None:
         if self._on_progress is not None:
