@@ -226,17 +226,17 @@ class Channel:
     def _fan_out(self, records: Sequence[Record], to: int, marks: Watermarks) -> None:
         assert self.position is not None, "a channel begins before anything is handed out"
         span = Span(self.stream, self.position, to, marks, True)
-        chosen = self._selection.choose(records) if self._groups else []
+        chosen = self._selection.choose(records) if self._groups else {}
         now = self.hub.wheel.now()
         self._flushing = True
-        for group, wanted in chosen:
+        for group, wanted in chosen.items():
             try:
                 self.hub.deliveries.value += group.deliver(wanted, span, now)
             except Exception as error:
                 self._fail(group, error)
         self.position = to
         self.marks = marks
-        for group, _ in chosen:
+        for group in chosen:
             group.settle()
         for encoding in self._encodings.values():
             encoding.forget()

@@ -41,18 +41,27 @@ class Selection:
         if not self._filtered:
             self._index = None
 
-    def choose(self, records: Sequence[Record]) -> list[tuple[Group, Sequence[Record]]]:
-        chosen: list[tuple[Group, Sequence[Record]]] = [(group, records) for group in self._all] if records else []
+    def choose(self, records: Sequence[Record]) -> dict[Group, Sequence[Record]]:
+        """What each group is to get, in order; groups that want nothing of the run are left out.
+
+        Thousands of groups may want one record each, so nothing is made per group while it can be shared: every
+        object made here is also one for the garbage collector to look at.
+        """
+        chosen: dict[Group, Sequence[Record]] = dict.fromkeys(self._all, records) if records else {}
         if self._index is None:
             return chosen
         match = self._index.match
-        hits: dict[Group, list[Record]] = {}
+        if len(records) == 1:
+            chosen.update(dict.fromkeys(match(records[0]), records))
+            return chosen
+        several: dict[Group, list[Record]] = {}
         for record in records:
+            alone = (record,)
             for group in match(record):
-                wanted = hits.get(group)
-                if wanted is None:
-                    hits[group] = [record]
+                if group not in chosen:
+                    chosen[group] = alone
+                elif group in several:
+                    several[group].append(record)
                 else:
-                    wanted.append(record)
-        chosen.extend(hits.items())
+                    chosen[group] = several[group] = [*chosen[group], record]
         return chosen
