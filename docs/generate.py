@@ -21,10 +21,11 @@ from seamark.cli.main import VERBS, seamark
 from seamark.cli.options import shown_default
 from seamark.clock import SystemClock
 from seamark.http.app import Assembly
-from seamark.raw.docs import OPERATIONS
+from seamark.raw.docs import OPERATIONS as RAW
 from seamark.telemetry import logs
 from seamark.telemetry.events import EVENTS
 from seamark.telemetry.metrics import METRICS
+from seamark.topics.surface import OPERATIONS as TOPICS
 from seamark.wire.exchange import Route
 
 DOCS = Path(__file__).resolve().parent
@@ -138,24 +139,31 @@ def routes() -> str:
     parts = [
         table(["route", "scope", "what it does"], table_rows),
         "The raw surface in detail; [its own page](../raw.md) says what the bodies and events hold.",
+        *operations(RAW),
+        "The topics surface in detail.",
+        *operations(TOPICS),
     ]
-    for (method, path), (summary, operation) in OPERATIONS.items():
-        parts += [f"## `{method} {path}`", f"{summary}."]
-        parameters = operation.get("parameters", [])
-        if parameters:
-            rows = [[code(row["name"]), row["in"], row["schema"]["type"], row["description"]] for row in parameters]
-            parts.append(table(["parameter", "in", "type", "meaning"], rows))
-        if "requestBody" in operation:
-            parts.append("Request body:\n\n" + example(operation["requestBody"]))
-        for status, response in operation["responses"].items():
-            shown = example(response)
-            parts.append(f"Answer `{status}`: {response['description']}." + (f"\n\n{shown}" if shown else ""))
     return page(
         "Routes",
         "src/seamark/http/app.py",
         "All routes, and the scope that an API key needs for each. The running server describes them at `/openapi.json`.",
         *parts,
     )
+
+
+def operations(rows: Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]) -> Iterable[str]:
+    """One surface's routes, each with its parameters, bodies and answers."""
+    for (method, path), (summary, operation) in rows.items():
+        yield from (f"## `{method} {path}`", f"{summary}.")
+        parameters = operation.get("parameters", [])
+        if parameters:
+            cells = [[code(row["name"]), row["in"], row["schema"]["type"], row["description"]] for row in parameters]
+            yield table(["parameter", "in", "type", "meaning"], cells)
+        if "requestBody" in operation:
+            yield "Request body:\n\n" + example(operation["requestBody"])
+        for status, response in operation["responses"].items():
+            shown = example(response)
+            yield f"Answer `{status}`: {response['description']}." + (f"\n\n{shown}" if shown else "")
 
 
 def example(described: Mapping[str, Any]) -> str:

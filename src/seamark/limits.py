@@ -33,6 +33,13 @@ RECORDS_PER_APPEND_MAX = _limit(
 )
 RECORD_BYTES_MAX = _limit("RECORD_BYTES_MAX", 1 * MIB, "bytes", "payload plus meta of one record")
 META_BYTES_MAX = _limit("META_BYTES_MAX", 16 * KIB, "bytes", "meta is for routing, not for payload")
+STAMP_BYTES_MAX = _limit(
+    "STAMP_BYTES_MAX",
+    4 * KIB,
+    "bytes",
+    "what Seamark adds to the meta of a copy (where it came from), beyond what a client may bring",
+)
+META_KEYS_MAX = _limit("META_KEYS_MAX", 64, "keys", "of a topic record's meta, for the same reason")
 TAG_BYTES_MAX = _limit("TAG_BYTES_MAX", 256, "bytes", "tags are matched byte by byte")
 NODE_BYTES_MAX = _limit("NODE_BYTES_MAX", 128, "bytes", "a node names a writer")
 KEY_BYTES_MAX = _limit(
@@ -99,6 +106,15 @@ PUT_SPACE_BYTES_MAX = _limit("PUT_SPACE_BYTES_MAX", 64, "bytes", "a space names 
 SETTINGS_EXTRA_BYTES_MAX = _limit(
     "SETTINGS_EXTRA_BYTES_MAX", 64 * KIB, "bytes", "a surface's own settings; held in memory for every stream"
 )
+COLUMN_BLOCK_RECORDS = _limit(
+    "COLUMN_BLOCK_RECORDS", 16_384, "records", "one block of columns; what is newer than the last whole block is read through"
+)
+COLUMN_STEP_RECORDS = _limit(
+    "COLUMN_STEP_RECORDS", 2_048, "records", "taken into columns before the loop goes on: a few milliseconds"
+)
+COLUMN_BLOCK_COST = _limit(
+    "COLUMN_BLOCK_COST", 128, "records", "what skimming a block counts as against SCAN_RECORDS_MAX"
+)
 KEYS_PURGED_PER_COMMIT = _limit(
     "KEYS_PURGED_PER_COMMIT", 256, "keys", "expired idempotency keys that one commit takes along"
 )
@@ -118,6 +134,16 @@ MATCH_FACETS_MAX = _limit(
 MATCH_GROUPS_MAX = _limit("MATCH_GROUPS_MAX", 8, "groups", "column sets of one bucket, each scanned for each record")
 MATCH_SHAPE_CACHE_BYTES = _limit(
     "MATCH_SHAPE_CACHE_BYTES", 4 * MIB, "bytes", "polygon texts whose parsed shapes are kept"
+)
+
+# -- notify
+SECOND_TEXTS_MAX = _limit("SECOND_TEXTS_MAX", 1_024, "texts", "written forms of seconds that are kept")
+POINT_CLOUD_POINTS_MAX = _limit("POINT_CLOUD_POINTS_MAX", 10_000, "points", "one point cloud; the contract names it")
+POINT_CLOUD_BYTES_MAX = _limit(
+    "POINT_CLOUD_BYTES_MAX", 60 * KIB, "bytes", "a point cloud as compact JSON; the contract names it"
+)
+BASE_BYTES_MAX = _limit(
+    "BASE_BYTES_MAX", 255, "bytes", "the topic base of an event type, which with its prefix names a stream"
 )
 
 # -- streams
@@ -144,6 +170,33 @@ HEARTBEAT_SPREAD_PERCENT = _limit(
     "HEARTBEAT_SPREAD_PERCENT", 10, "percent", "of the period, over which heartbeats that fall together are laid apart"
 )
 SSE_LINE_BYTES_MAX = _limit("SSE_LINE_BYTES_MAX", 16 * MIB, "bytes", "longest line the parser will hold")
+
+LONG_POLLS_MAX = _limit("LONG_POLLS_MAX", 20_000, "requests", "readers that wait for something to answer them with")
+LONG_POLL_MS_MAX = _limit("LONG_POLL_MS_MAX", 30_000, "ms", "one such wait; below the idle timeouts of common proxies")
+TOPIC_RECORDS_MAX = _limit("TOPIC_RECORDS_MAX", 1_000, "records", "one diff, or one record frame of a topics watch")
+TOPICS_LISTED_MAX = _limit("TOPICS_LISTED_MAX", 1_000, "topics", "one page of a list")
+TOPICS_LISTED_DEFAULT = _limit("TOPICS_LISTED_DEFAULT", 100, "topics", "one page of a list")
+
+# -- watching topics
+WATCH_SESSION_SECONDS = _limit(
+    "WATCH_SESSION_SECONDS", 300, "seconds", "a watch session without an open stream, before it is given up"
+)
+WATCH_INLINE_TOPICS_MAX = _limit(
+    "WATCH_INLINE_TOPICS_MAX", 64, "topics", "written out in an event id; the places of more are packed into a token"
+)
+WATCH_INLINE_BYTES_MAX = _limit(
+    "WATCH_INLINE_BYTES_MAX", 3 * KIB, "bytes", "of JSON written out in an event id, which makes 4 KiB of base64"
+)
+WATCH_SAVE_SECONDS = _limit(
+    "WATCH_SAVE_SECONDS", 1, "seconds", "between two commits that save the places of watch sessions"
+)
+WATCH_SAVE_TOPICS_MAX = _limit(
+    "WATCH_SAVE_TOPICS_MAX", 2_048, "topics", "looked at for one such commit, in turn: a millisecond or two"
+)
+WATCH_BATCH_BYTES_DEFAULT = _limit("WATCH_BATCH_BYTES_DEFAULT", 256 * KIB, "bytes", "payload of one record frame")
+HEARTBEAT_MS_DEFAULT = _limit("HEARTBEAT_MS_DEFAULT", 15_000, "ms", "silence of a watch before it says that it lives")
+HEARTBEAT_MS_MIN = _limit("HEARTBEAT_MS_MIN", 1_000, "ms", "below it heartbeats are traffic")
+HEARTBEAT_MS_MAX = _limit("HEARTBEAT_MS_MAX", 60_000, "ms", "proxies cut what is silent for longer")
 
 # -- HTTP
 BODY_BYTES_MAX = _limit("BODY_BYTES_MAX", 64 * MIB, "bytes", "one request body")
@@ -188,6 +241,8 @@ BODY_BYTES_UNROUTED_MAX = _limit(
 )
 ROUTE_CACHE_MAX = _limit("ROUTE_CACHE_MAX", 4_096, "paths", "resolved paths kept; emptied when full")
 ROUTE_CACHE_PATH_BYTES = _limit("ROUTE_CACHE_PATH_BYTES", 256, "bytes", "longest path worth keeping resolved")
+HEAD_CACHE_MAX = _limit("HEAD_CACHE_MAX", 1_024, "heads", "request heads kept with what they mean; emptied when full")
+HEAD_CACHE_BYTES = _limit("HEAD_CACHE_BYTES", 2 * KIB, "bytes", "longest request head worth keeping")
 KEEP_ALIVE_SECONDS = _limit("KEEP_ALIVE_SECONDS", 75, "seconds", "an idle connection; above the 60 s of common proxies")
 HEADER_SECONDS = _limit("HEADER_SECONDS", 15, "seconds", "all headers of one request, however slowly they drip")
 BODY_GRACE_SECONDS = _limit("BODY_GRACE_SECONDS", 15, "seconds", "before the pace of a body is judged")

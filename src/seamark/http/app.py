@@ -33,6 +33,7 @@ from seamark.stream.hub import Hub
 from seamark.stream.wheel import Wheel
 from seamark.telemetry.metrics import Metrics
 from seamark.telemetry.supervise import supervise
+from seamark.topics.surface import TopicsSurface
 from seamark.wire.exchange import Headers, Route
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Assembly:
         self.log = _open_log(settings, clock, self.metrics)
         self.wheel = Wheel(clock)
         self.hub = Hub(self.log, self.wheel, self.metrics)
+        self.topics = TopicsSurface(self.log, self.hub, keys=keys, clock=clock, metrics=self.metrics, settings=settings)
         self.readiness = Readiness([self._unwritable])
         self.front = Front(
             self.routes(clock),
@@ -61,6 +63,7 @@ class Assembly:
             clock=clock,
             access_log=AccessLog() if settings.access_log else None,
         )
+        self.topics.start()
         self._tasks = [supervise("demo", lambda: feed(self.log, clock, random.Random()))] if settings.demo else []
 
     def routes(self, clock: Clock) -> list[Route]:
@@ -77,6 +80,7 @@ class Assembly:
                 public_metrics=not settings.metrics_port,
             ),
             *RawRoutes(self.log, watches, body_bytes_max=settings.max_body_bytes).table(),
+            *self.topics.table(),
         ]
         info = Info(title="Seamark", version=seamark.__version__, server_url=settings.public_url or "/")
         return [*routes, openapi_route(lambda: self.front.table.routes, info)]
@@ -86,6 +90,7 @@ class Assembly:
         for task in self._tasks:
             task.cancel()
         self.hub.drain(Close.SHUTDOWN)
+        await self.topics.drain()
         for task in self._tasks:
             with suppress(asyncio.CancelledError):
                 await task

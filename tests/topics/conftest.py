@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from seamark.testing.server import SERVE, ServerProcess
+from tests.topics.rig import TopicsRig
+
+HYPERCORN = (sys.executable, str(Path(__file__).parent.parent / "raw" / "hypercorn_serve.py"))
+
+
+@pytest.fixture(scope="module", params=[SERVE, HYPERCORN], ids=["our server", "hypercorn"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """The surface on our data plane, and as plain ASGI."""
+    with ServerProcess(tmp_path_factory.mktemp("topics"), command=request.param) as process:
+        yield process
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.base_url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A topic of the test's own."""
+    return "".join(letter if letter.isalnum() else "-" for letter in request.node.name).strip("-")
+
+
+@pytest_asyncio.fixture
+async def rig() -> AsyncIterator[TopicsRig]:
+    """The surface in this process, on a log in memory, with a clock that moves when told."""
+    rig = TopicsRig()
+    yield rig
+    await rig.close()
