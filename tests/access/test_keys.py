@@ -11,7 +11,7 @@ def ring(text: str) -> KeyRing:
 
 
 def holder(text: str, secret: str = "k") -> KeyHolder:
-    principal = ring(text).authenticate(f"Bearer {secret}".encode())
+    principal = ring(text).authenticate([(b"authorization", f"Bearer {secret}".encode())])
     assert isinstance(principal, KeyHolder)
     return principal
 
@@ -51,19 +51,29 @@ def test_may_needs_scope_and_prefix() -> None:
     assert found.may("read", "demo-1")
     assert not found.may("read", "tenant4")
     assert not found.may("write", "tenant42:jobs")
+    assert found.can("read")
+    assert not found.can("write")
 
 
 def test_without_keys_everyone_is_welcome() -> None:
-    principal = ring("").authenticate(b"Basic nonsense")
+    principal = ring("").authenticate([(b"authorization", b"Basic nonsense")])
     assert principal is ANYONE
     assert principal.may("admin", "x")
+    assert principal.can("admin")
     assert not NOBODY.may("read", "x")
+    assert not NOBODY.can("read")
 
 
-@pytest.mark.parametrize("header", [None, b"", b"Bearer", b"Bearer wrong", b"bearer k", b"Basic k", b"k"])
-def test_wrong_credentials(header: bytes | None) -> None:
+@pytest.mark.parametrize("header", [b"", b"Bearer", b"Bearer wrong", b"bearer k", b"Basic k", b"k"])
+def test_wrong_credentials(header: bytes) -> None:
     with pytest.raises(Unauthenticated):
-        ring("k").authenticate(header)
+        ring("k").authenticate([(b"authorization", header)])
+
+
+def test_a_key_in_the_query_does_only_where_it_is_allowed() -> None:
+    assert ring("k:r").authenticate([], b"token=k", in_query=True).can("read")
+    with pytest.raises(Unauthenticated):
+        ring("k:r").authenticate([], b"token=k")
 
 
 def test_names_do_not_give_the_key_away() -> None:

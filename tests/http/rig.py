@@ -7,9 +7,10 @@ import hashlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import msgspec
 import uvloop
@@ -39,6 +40,9 @@ class Someone:
     @property
     def name(self) -> str:
         return self._name
+
+    def can(self, action: str) -> bool:
+        return True
 
     def may(self, action: str, resource: str) -> bool:
         return True
@@ -173,6 +177,7 @@ class Running:
         fallback: ASGIApp | None = None,
         drain_streams: bool = True,
         metrics_port: bool = False,
+        front: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.routes = Routes()
         self.metrics = Metrics()
@@ -187,6 +192,7 @@ class Running:
         self._extra = list(extra)
         self._fallback = fallback
         self._metrics_port = metrics_port
+        self._front_options = {"authenticate": authenticate, "metrics": self.metrics, **front}
         self._up = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -209,7 +215,7 @@ class Running:
         clocked = Front([], authenticate=authenticate, metrics=Metrics())
         rows = [*self.routes.rows(), *self._extra]
         rows += health_routes(self.readiness, metrics=self.metrics, clock=clocked.clock)
-        self.front = Front(rows, authenticate=authenticate, metrics=self.metrics)
+        self.front = Front(rows, **self._front_options)
         self.plane = Plane(self.front, patience=self._patience)
         self.server = Server(
             build_asgi(self.front, fallback=self._fallback),

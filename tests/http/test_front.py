@@ -5,6 +5,7 @@ import structlog
 from seamark.errors import Missing, StreamNotFound
 from seamark.http.access_log import AccessLog
 from seamark.http.front import Front
+from seamark.http.realm import Realm
 from seamark.telemetry.metrics import Metrics
 from seamark.wire.exchange import Exchange, Headers, Route
 from seamark.wire.problem import plain_problem
@@ -54,12 +55,13 @@ def test_a_surprise_is_logged_with_its_id_and_only_there() -> None:
 
 
 def test_unknown_paths_are_worded_by_their_owner() -> None:
-    prefixed = front(problems=[("/v0", own), ("/v0/deep", plain_problem)])
+    prefixed = front(realms=[Realm("/v0", own), Realm("/v0/deep", plain_problem)])
     missing = Missing("nothing here")
     assert prefixed.stray_problem("/own/a", missing, "r")[0] == 418
     assert prefixed.stray_problem("/v0/x", missing, "r")[0] == 418
     assert prefixed.stray_problem("/v0/deep/x", missing, "r")[0] == 404
     assert prefixed.stray_problem("/else", missing, "r")[0] == 404
+    assert prefixed.stray_problem("/v0else", missing, "r")[0] == 404
 
 
 def test_no_body_bound_is_beyond_the_server_s() -> None:

@@ -206,9 +206,12 @@ def test_a_chunked_body_is_refused_when_it_passes_its_bound(client: Client, pref
     assert client.ended()
 
 
-def test_a_large_body_for_no_route_is_refused(client: Client) -> None:
-    client.send(request("POST", "/nowhere", f"Content-Length: {limits.BODY_BYTES_UNROUTED_MAX + 1}"))
-    assert client.answer().status == 413
+@pytest.mark.parametrize(("path", "status"), [("/nowhere", 404), ("/cold/echo/a", 405)])
+def test_a_large_body_for_no_route_is_not_read(client: Client, path: str, status: int) -> None:
+    client.send(request("POST", path, f"Content-Length: {limits.BODY_BYTES_UNROUTED_MAX + 1}"))
+    answer = client.answer()
+    assert (answer.status, answer.headers["connection"]) == (status, "close")
+    assert client.ended()
 
 
 # -- time

@@ -2,20 +2,19 @@ from __future__ import annotations
 
 import msgspec
 
-from seamark.errors import MethodNotAllowed, StreamNotFound, Unauthenticated
+from seamark.errors import MethodNotAllowed, StreamNotFound
 from seamark.http.problems import refusal_body, with_http_headers
 
 
 def test_http_gets_the_headers_it_asks_for() -> None:
     wrong = MethodNotAllowed("no", allow=("GET", "HEAD"))
     assert with_http_headers(wrong, ()) == ((b"Allow", b"GET, HEAD"),)
-    assert with_http_headers(Unauthenticated("who?"), ()) == ((b"WWW-Authenticate", b"Bearer"),)
     assert with_http_headers(StreamNotFound("none"), ()) == ()
 
 
 def test_what_a_surface_says_itself_stays() -> None:
-    own = ((b"www-authenticate", b'Bearer realm="x"'),)
-    assert with_http_headers(Unauthenticated("who?"), own) == own
+    own = ((b"allow", b"GET"),)
+    assert with_http_headers(MethodNotAllowed("no", allow=("PUT",)), own) == own
 
 
 def test_a_refusal_has_the_plain_shape() -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from typing import NoReturn
 
+from seamark.access.presented import presented_key
 from seamark.errors import BadConfig, Unauthenticated
 
 ACTIONS = frozenset({"read", "write", "delete", "admin"})
@@ -35,6 +37,9 @@ class Anyone:
     __slots__ = ()
     name = "anyone"
 
+    def can(self, action: str) -> bool:
+        return True
+
     def may(self, action: str, resource: str) -> bool:
         return True
 
@@ -44,6 +49,9 @@ class Nobody:
 
     __slots__ = ()
     name = "nobody"
+
+    def can(self, action: str) -> bool:
+        return False
 
     def may(self, action: str, resource: str) -> bool:
         return False
@@ -58,6 +66,9 @@ class KeyHolder:
         self.name = name
         self.scopes = scopes
         self.prefixes = prefixes
+
+    def can(self, action: str) -> bool:
+        return action in self.scopes
 
     def may(self, action: str, resource: str) -> bool:
         if action not in self.scopes:
@@ -80,16 +91,13 @@ class KeyRing:
     def __len__(self) -> int:
         return len(self._holders)
 
-    def authenticate(self, authorization: bytes | None) -> Anyone | KeyHolder:
-        """The principal behind an `Authorization` header. Raises Unauthenticated."""
+    def authenticate(
+        self, headers: Sequence[tuple[bytes, bytes]], query: bytes = b"", *, in_query: bool = False
+    ) -> Anyone | KeyHolder:
+        """The principal behind a request; `in_query` where the key may stand there. Raises Unauthenticated."""
         if not self._holders:
             return ANYONE
-        if authorization is None:
-            raise Unauthenticated("an API key is required: send it as 'Authorization: Bearer <key>'")
-        scheme, _, secret = authorization.partition(b" ")
-        if scheme != b"Bearer":  # matched literally, as the contract of the topics surface has it
-            raise Unauthenticated("the Authorization header must read 'Bearer <key>'")
-        digest = hashlib.sha256(secret.strip()).digest()
+        digest = hashlib.sha256(presented_key(headers, query, in_query=in_query)).digest()
         found: KeyHolder | None = None
         for known, holder in self._holders.items():
             # Every digest is compared, so that the time taken says nothing about which key was close.
@@ -113,7 +121,7 @@ def parse_keys(text: str, *, place: str) -> KeyRing:
         if digest in holders:
             _refuse(place, number, "the same key is given twice")
         holders[digest] = KeyHolder(
-            name=f"key-{digest.hex()[:12]}",
+            name=f"key-{digest.hex()[:32]}",
             scopes=_scopes(scope_words, place, number),
             prefixes=_prefixes(prefix_words, place, number),
         )

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import seamark
-from seamark.access.keys import ANYONE, NOBODY, KeyRing, parse_keys
+from seamark.access.inflight import InFlight
+from seamark.access.keys import NOBODY, KeyRing, parse_keys
 from seamark.access.principal import Principal
 from seamark.clock import Clock, SystemClock
 from seamark.console.routes import console_routes
-from seamark.errors import Unauthenticated
 from seamark.http.access_log import AccessLog
 from seamark.http.allocator import keep_memory
 from seamark.http.asgi import ASGIApp, Receive, Scope, Send, build_asgi
@@ -59,6 +59,7 @@ class Assembly:
         self.front = Front(
             self.routes(clock),
             authenticate=_authenticator(keys),
+            inflight=InFlight(settings.max_inflight_per_key),
             metrics=self.metrics,
             clock=clock,
             access_log=AccessLog() if settings.access_log else None,
@@ -190,13 +191,7 @@ def _authenticator(keys: KeyRing) -> Authenticate:
     def authenticate(headers: Headers, query: bytes, route: Route) -> Principal:
         if not route.action:
             return NOBODY
-        if not keys:
-            return ANYONE
-        given = [value for name, value in headers if name == b"authorization"]
-        if len(given) > 1:
-            # Whoever stands in front of us may have looked at the other one.
-            raise Unauthenticated("the Authorization header is given twice")
-        return keys.authenticate(given[0] if given else None)
+        return keys.authenticate(headers, query, in_query=route.key_in_query)
 
     return authenticate
 

@@ -175,12 +175,15 @@ class _App:
                 await self._stray_problem(scope, reply, raw_path, broken)
 
     async def _stray_problem(self, scope: Scope, reply: _Reply, raw_path: str, error: Exception) -> None:
-        if scope["method"] == "OPTIONS" and isinstance(error, MethodNotAllowed):
+        headers = [(bytes(name).lower(), bytes(value)) for name, value in scope["headers"]]
+        refusal = self._front.stray_refusal(scope["method"], raw_path, headers, scope.get("query_string", b""))
+        error = refusal or error
+        if scope["method"] == "OPTIONS" and isinstance(error, MethodNotAllowed) and not self._front.realm(raw_path):
             allow = ", ".join(error.fields["allow"]).encode()
             await reply.whole(scope["method"], 204, b"", [(b"Allow", allow)])
             return
-        status, body, headers = self._front.stray_problem(raw_path, error, reply.request_id)
-        await reply.problem(scope["method"], status, body, headers)
+        status, body, lines = self._front.stray_problem(raw_path, error, reply.request_id)
+        await reply.problem(scope["method"], status, body, lines)
 
     async def _routed(self, match: Match, scope: Scope, receive: Receive, reply: _Reply) -> None:
         front, route = self._front, match.route
@@ -191,8 +194,11 @@ class _App:
             headers=[(bytes(name).lower(), bytes(value)) for name, value in scope["headers"]],
             request_id=reply.request_id,
         )
+        counted = False
         try:
             exchange.principal = front.authenticate(exchange.headers, exchange.query, route)
+            counted = front.inflight.enter(exchange.principal)
+            front.permit(exchange.principal, route, match.params)
             exchange.body = await _body(exchange, receive, front.body_bytes_max(route))
             result = route.handler(exchange)
             task = None if result is None else asyncio.ensure_future(self._attend(exchange, result, route.path))
@@ -206,6 +212,9 @@ class _App:
             extra = [(b"Connection", b"close")] if isinstance(error, BodyTooLarge) else []
             await reply.problem(exchange.method, status, body, [*headers, *extra])
             return
+        finally:
+            if counted:
+                front.inflight.leave(exchange.principal)
         if exchange.pipe is None:
             await reply.whole(exchange.method, status, body, lines)
         else:

@@ -15,9 +15,9 @@ from seamark.http import answer, guards
 from seamark.http.front import UNROUTED
 from seamark.http.guards import GUARDED, Guarded, Refusal, Refused
 from seamark.http.ordered import DEAF, OrderedProtocol, Phase
-from seamark.http.problems import refusal_body
 from seamark.http.routing import Match
 from seamark.http.turn import AsgiTurn, PlaneExchange, ReadyTurn, Turn
+from seamark.wire.exchange import Headers
 
 HEAD = Phase.HEAD
 BODY = Phase.BODY
@@ -35,6 +35,8 @@ class PlaneProtocol(OrderedProtocol):
     raw_bytes = 0  # of the body in progress, with its framing
     body_bytes = 0
     body_bytes_max = 0
+    url = b""
+    match: Match | None = None  # the row of a request that goes to the app
     trailers = 0
     guarded: Guarded
 
@@ -77,6 +79,8 @@ class PlaneProtocol(OrderedProtocol):
         if any(isinstance(turn, AsgiTurn) for turn in self.turns):
             return False
         self.turns[-1].last = self.deserted = True
+        for turn in self.turns:
+            turn.deserted()
         self.phase = DEAF
         return True
 
@@ -138,7 +142,7 @@ class PlaneProtocol(OrderedProtocol):
             if not reading.take(body):
                 self._stop_reading(reading)
         elif self.body_bytes > self.body_bytes_max:
-            raise Refused(guards.BODY_TOO_LARGE)
+            self._refuse_body()
         elif type(reading) is AsgiTurn:
             super().on_body(body)
 
@@ -226,7 +230,6 @@ class PlaneProtocol(OrderedProtocol):
 
     # -- beginnings
     def _begin_hot(self, match: Match, method: str, query: bytes, *, last: bool, http10: bool) -> None:
-        route = match.route
         exchange = PlaneExchange(self, match, method=method, query=query, headers=self.headers)
         exchange.last = last
         if http10:
@@ -234,7 +237,7 @@ class PlaneProtocol(OrderedProtocol):
         self.reading = exchange
         self.body_bytes_max = exchange.body_bytes_max
         try:
-            exchange.principal = self.front.authenticate(self.headers, query, route)
+            exchange.admit()
         except Exception as error:
             exchange.error = error
         guarded = self.guarded
@@ -257,9 +260,10 @@ class PlaneProtocol(OrderedProtocol):
         self.body_bytes_max = 0
 
     def _begin_cycle(self, match: Match | None, *, last: bool) -> None:
+        self.match = match
         self.body_bytes_max = self.front.body_bytes_max(None if match is None else match.route)
         if self.guarded.length > self.body_bytes_max:
-            self._refuse_body(match)
+            self._refuse_body()
         url, headers = self.url, self.headers
         HttpToolsProtocol.on_message_begin(self)  # makes the scope, which hot requests do without
         self.url, self.headers, self.scope["headers"] = url, headers, headers
@@ -297,24 +301,29 @@ class PlaneProtocol(OrderedProtocol):
         if self.phase >= DEAF:
             return
         request_id = self.front.new_id()
-        body = refusal_body(refusal.code, refusal.message, request_id)
-        self._refuse_with(refusal.status, body, request_id)
+        path = self.url.partition(b"?")[0].decode("latin-1")
+        body = self.front.refused(path, refusal.status, refusal.code, refusal.message, request_id)
+        self._refuse_with(refusal.status, body, (), request_id)
         self.plane.refused(refusal.code)
 
-    def _refuse_body(self, match: Match | None) -> None:
-        """A declared length that is beyond the bound, for a request that would have gone to the app."""
+    def _refuse_body(self) -> None:
+        """A body beyond its bound, for a request that would have gone to the app. What would have been in its way
+        without the body is in its way first."""
         request_id = self.front.new_id()
-        error = BodyTooLarge(f"the body is larger than {self.body_bytes_max} bytes", max=self.body_bytes_max)
-        if match is None:
-            status, body, _ = self.front.stray_problem(self.url.partition(b"?")[0].decode("ascii"), error, request_id)
-        else:
-            status, body, _ = self.front.problem(match.route, error, request_id)
-        self._refuse_with(status, body, request_id)
+        path, _, query = self.url.partition(b"?")
+        method, most = self.parser.get_method().decode("ascii"), self.body_bytes_max
+        too_large = BodyTooLarge(f"the body is larger than {most} bytes", max=most)
+        status, body, lines = self.front.unread(
+            self.match, too_large, method=method, path=path.decode("ascii"), headers=self.headers, query=query,
+            request_id=request_id,
+        )  # fmt: skip
+        self._refuse_with(status, body, lines, request_id)
         raise Refused(guards.BODY_TOO_LARGE)
 
-    def _refuse_with(self, status: int, body: bytes, request_id: str) -> None:
+    def _refuse_with(self, status: int, body: bytes, lines: Headers, request_id: str) -> None:
         marks = b"X-Request-ID: %b\r\n%b" % (request_id.encode(), self.plane.date_line)
-        data = answer.whole(status, body, media=b"application/json", marks=marks, extra=answer.CLOSE)
+        extra = answer.header_lines(lines) + answer.CLOSE
+        data = answer.whole(status, body, media=b"application/json", marks=marks, extra=extra)
         self._drop_reading()
         self.phase = DEAF
         self.since = self.plane.now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from seamark.errors import MethodNotAllowed, Unauthenticated
+from seamark.errors import MethodNotAllowed
 from seamark.wire.exchange import Headers
 from seamark.wire.problem import ENCODER
 
@@ -12,11 +12,9 @@ Problem = Callable[[Exception, str], tuple[int, bytes, Headers]]
 
 
 def with_http_headers(error: Exception, headers: Headers) -> Headers:
-    """Add Allow to a 405 and WWW-Authenticate to a 401 where the surface has not."""
+    """Add Allow to a 405 where the surface has not."""
     if isinstance(error, MethodNotAllowed):
         return _with(headers, b"Allow", ", ".join(error.fields.get("allow", ())).encode())
-    if isinstance(error, Unauthenticated):
-        return _with(headers, b"WWW-Authenticate", b"Bearer")
     return headers
 
 

@@ -37,6 +37,9 @@ class Turn:
         """Begin working on it. Called once, when the connection has room."""
         self.started = True
 
+    def deserted(self) -> None:
+        """The client has stopped speaking: it may wait for its answer, but has most likely left."""
+
     def lost(self) -> None:
         """The connection ended before this turn was over."""
 
@@ -80,6 +83,7 @@ class PlaneExchange(Turn):
     body_bytes = 0
     parts: list[bytes] | None = None
     held = 0  # of the body, as counted by the plane
+    counted = False  # among the requests that its key has in flight
     error: Exception | None = None
     begun = 0.0
     _http10 = False
@@ -111,6 +115,8 @@ class PlaneExchange(Turn):
         if connection is None:
             self.answer = b""
             return  # the client left; what was asked for is done, nobody is there to be told
+        if self.counted:
+            self._leave(connection)
         extra = answer.header_lines(headers) if headers else b""
         if connection.plane.draining:
             self.last = True
@@ -131,6 +137,8 @@ class PlaneExchange(Turn):
         if connection is None:
             self.answer = b""
             return _orphan()
+        if self.counted:
+            self._leave(connection)
         marks = b"X-Request-ID: %b\r\n%b" % (self.request_id.encode(), connection.plane.date_line)
         extra = answer.header_lines(headers)
         if self._head_only and chunked:
@@ -147,6 +155,14 @@ class PlaneExchange(Turn):
         return self.pipe
 
     # -- the connection's side
+    def admit(self) -> None:
+        """Who is asking, whether they have room, and whether they may. Raises what says no."""
+        assert self.connection is not None
+        front, route = self.connection.front, self.match.route
+        self.principal = front.authenticate(self.headers, self.query, route)
+        self.counted = front.inflight.enter(self.principal)
+        front.permit(self.principal, route, self.params)
+
     def http10(self) -> None:
         self._http10 = True
 
@@ -229,11 +245,20 @@ class PlaneExchange(Turn):
         status, body, headers = front.problem(self.match.route, error, self.request_id)
         self.respond(status, body, headers=headers)
 
+    def deserted(self) -> None:
+        if self.counted and self.connection is not None:
+            self._leave(self.connection)
+
     def lost(self) -> None:
         self._release()
+        self.deserted()
         self.connection = None
         if self.pipe is not None:
             self.pipe.lost()
+
+    def _leave(self, connection: PlaneProtocol) -> None:
+        self.counted = False
+        connection.front.inflight.leave(self.principal)
 
     def _count(self, connection: PlaneProtocol, status: int) -> None:
         front = connection.front

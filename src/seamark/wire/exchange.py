@@ -11,6 +11,9 @@ from seamark.stream.pipe import Pipe
 
 Headers = Sequence[tuple[bytes, bytes]]
 
+ANY_KEY = "any key"
+"""The action of a route that needs a key, whatever its scopes."""
+
 
 class Exchange(Protocol):
     """`respond` or `stream` must be called exactly once, now or later, from the event loop.
@@ -53,8 +56,10 @@ class Route(NamedTuple):
     path: str  # "/raw/{stream}/records"; a parameter spans exactly one segment, "{name:path}" the rest
     handler: Handler
     summary: str
-    action: str  # the scope it needs: "read", "write", "delete", "admin", or "" for none
+    action: str  # the scopes it needs: "read", "write", "delete", "admin", "read+write", ANY_KEY, or "" for none
     problem: Callable[[Exception, str], tuple[int, bytes, Headers]]  # error, request id -> status, body, headers
     body_bytes_max: int
     hot: bool = False  # answered in the protocol without an ASGI task
     openapi: Mapping[str, object] | None = None  # operation object: parameters, requestBody, responses
+    named: str = ""  # the path parameter that a key's prefixes are held against before the body is read
+    key_in_query: bool = False  # `?token=` will do: for browsers' EventSource, which cannot send headers

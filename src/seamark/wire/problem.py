@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from seamark.errors import Refused, SeamarkError
+from seamark.errors import Refused, SeamarkError, Unauthenticated
 from seamark.wire.exchange import Headers
 
 ENCODER = msgspec.json.Encoder(enc_hook=str)
@@ -22,4 +22,6 @@ def plain_problem(error: Exception, request_id: str) -> tuple[int, bytes, Header
     if isinstance(error, Refused) or error.status == 503:
         seconds = error.fields.get("retry_after_seconds", RETRY_AFTER_SECONDS)
         headers.append((b"Retry-After", b"%d" % max(1, int(seconds))))
+    if isinstance(error, Unauthenticated):
+        headers.append((b"WWW-Authenticate", b"Bearer"))
     return error.status, ENCODER.encode({"error": body, "request_id": request_id}), headers
