@@ -53,6 +53,11 @@ def header_lines(headers: Headers) -> bytes:
     return b"".join(lines)
 
 
+def unconnected(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """The headers without what they say of the connection."""
+    return [(name, value) for name, value in headers if name.lower() != b"connection"]
+
+
 def whole(
     status: int, body: bytes, *, media: bytes, marks: bytes, extra: bytes = b"", head_only: bool = False
 ) -> bytes:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from seamark.access.principal import Principal
 from seamark.errors import BodyTooLarge, MethodNotAllowed, RouteNotFound, SeamarkError
-from seamark.http.answer import BODILESS
+from seamark.http.answer import BODILESS, unconnected
 from seamark.http.front import UNROUTED, Front
 from seamark.http.routing import Match
 from seamark.stream.pipe import Pipe
@@ -130,7 +130,7 @@ class _App:
         front = self._front
         request_id = front.new_id()
         begun = front.clock.monotonic()
-        reply = _Reply(send, request_id)
+        reply = _Reply(send, request_id, keeps=scope.get("http_version") == "1.1")
         raw_path = _raw_path(scope)
         pattern = UNROUTED
         try:
@@ -238,8 +238,10 @@ class _App:
 class _Reply:
     """The sending side of one request: every answer carries its request id, whoever made it."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, *, keeps: bool) -> None:
+        """`keeps`: headers may speak of the connection, which HTTP/2 forbids and HTTP/1.0 understands differently."""
         self._send = send
+        self._keeps = keeps
         self.request_id = request_id
         self.status = 0  # once the answer has begun
 
@@ -247,6 +249,7 @@ class _Reply:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             given = [(name, value) for name, value in message.get("headers", ()) if name.lower() != b"x-request-id"]
+            given = given if self._keeps else unconnected(given)
             lines = [(name.lower(), value) for name, value in given]
             message = {**message, "headers": [*lines, (b"x-request-id", self.request_id.encode())]}
         await self._send(message)

@@ -140,6 +140,8 @@ class PlaneExchange(Turn):
         if self.counted:
             self._leave(connection)
         marks = b"X-Request-ID: %b\r\n%b" % (self.request_id.encode(), connection.plane.date_line)
+        if self._head_only or not chunked:
+            headers = answer.unconnected(headers)  # the connection ends with this answer, whatever the surface says
         extra = answer.header_lines(headers)
         if self._head_only and chunked:
             extra += answer.CLOSE

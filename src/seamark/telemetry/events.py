@@ -59,3 +59,13 @@ TIMER_FAILED = _event("stream.timer_failed", "error", "A timer's callback raised
 FANOUT_FAILED = _event(
     "stream.fanout_failed", "error", "Records could not be encoded or handed to some readers; those streams were ended."
 )
+DEAD_LETTER_REFUSED = _event(
+    "queue.dead_letter_refused",
+    "warning",
+    "A job was delivered as often as its queue allows, but the dead letter topic did not take it; it is delivered again.",
+)
+WATCHES_UNSAVED = _event(
+    "topics.watches_unsaved",
+    "warning",
+    "Watch sessions could not be written down; they work on, and after a restart their clients make new ones.",
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from contextlib import suppress
 
 from seamark.access.keys import KeyRing
@@ -12,12 +13,17 @@ from seamark.log.protocol import Log
 from seamark.stream.hub import Hub
 from seamark.telemetry.metrics import Metrics
 from seamark.telemetry.supervise import supervise
-from seamark.topics import docs
+from seamark.topics import docs, queue_docs, watch_docs
+from seamark.topics.queue_routes import QueueRoutes
+from seamark.topics.queues import Queues
 from seamark.topics.routes import TopicRoutes
 from seamark.topics.service import Topics
+from seamark.topics.slots import StreamSlots
+from seamark.topics.watch import Watches
+from seamark.topics.watch_routes import WatchRoutes
 from seamark.wire.exchange import Route
 
-OPERATIONS = {**docs.OPERATIONS}
+OPERATIONS = {**docs.OPERATIONS, **watch_docs.OPERATIONS, **queue_docs.OPERATIONS}
 
 
 class TopicsSurface:
@@ -29,17 +35,36 @@ class TopicsSurface:
         self.topics = Topics(log, clock, topics_max=settings.max_topics)
         self._tasks: list[asyncio.Task[None]] = []
         self._routes = TopicRoutes(self.topics, clock, body_bytes_max=settings.max_body_bytes)
+        self.slots = StreamSlots(settings.max_sse_connections, settings.max_sse_connections_per_key)
+        self.watches = Watches(
+            self.topics,
+            hub,
+            clock,
+            random_bytes=secrets.token_bytes,
+            slots=self.slots,
+            sessions_max=settings.max_watch_sessions,
+            keep=settings.engine != "memory",
+        )
+        self._watch_routes = WatchRoutes(self.watches, keys, clock)
+        self.queues = Queues(self.topics, hub, clock)
+        self._queue_routes = QueueRoutes(self.queues, hub, self.slots, clock, body_bytes_max=settings.max_body_bytes)
+        self.topics.queue_facts = self.queues.facts
+        self.topics.on_deletion = self.queues.records_deleted
 
     def table(self) -> list[Route]:
         """The surface's rows of the route table."""
-        return [*self._routes.table()]
+        return [*self._routes.table(), *self._watch_routes.table(), *self._queue_routes.table()]
 
     def start(self) -> None:
+        self.watches.start()
+        self.queues.start()
         self._tasks.append(supervise("topics.load", self.topics.load))
 
     async def drain(self) -> None:
         """Whoever waits is answered, and nothing runs by itself any longer. May be called again."""
         self.topics.close()
+        await self.watches.drain()
+        await self.queues.drain()
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
