@@ -44,6 +44,8 @@ class Committer:
         self._failed = metrics.counter("seamark_log_commits_total", "failed")
         self._seconds = metrics.histogram("seamark_log_commit_seconds")
         self._records = metrics.histogram("seamark_log_commit_records")
+        self._syncs = metrics.histogram("seamark_log_sync_seconds")
+        self._bytes = metrics.counter("seamark_log_bytes_committed_total")
         self._removed = metrics.counter("seamark_log_records_deleted_total")
         self.failure: WriteFailed | None = None
 
@@ -127,6 +129,9 @@ class Committer:
         if self.failure is not None:
             self.failure = None
             _log.info(events.COMMIT_RECOVERED)
+        if self.store.durable:
+            self._syncs.observe(sync)
+            self._bytes.value += sum(len(key) + (0 if value is None else len(value)) for _, key, value in durable)
         return sync
 
     def _adopt(self, ready: Sequence[Revision]) -> None:

@@ -64,6 +64,10 @@ class GroupWriter:
         self._deduped = metrics.counter("seamark_log_appends_total", "deduped")
         self._refused = metrics.counter("seamark_log_appends_total", "refused")
         self._appended = metrics.counter("seamark_log_records_appended_total")
+        self._overfull = metrics.counter("seamark_log_overfull_total")
+        self._peak = metrics.gauge("seamark_log_queued_appends_peak")
+        depth = metrics.gauge("seamark_log_queued_appends")
+        metrics.on_scrape(lambda: setattr(depth, "value", len(self._queue)))
 
     @property
     def queued_bytes(self) -> int:
@@ -117,6 +121,7 @@ class GroupWriter:
         if failure is not None:
             raise WriteFailed(failure.message, **failure.fields)
         if self._queued_bytes + size > limits.PENDING_BYTES_MAX:
+            self._overfull.value += 1
             raise Busy("too much is waiting to be written", limit="PENDING_BYTES_MAX", max=limits.PENDING_BYTES_MAX)
 
     def _turn(self) -> None:
@@ -124,6 +129,7 @@ class GroupWriter:
         if self.busy or not self._queue:
             return
         self.busy = True
+        self._peak.value = max(self._peak.value, len(self._queue))
         group = Group(self._clock.now_ns())
         taken = self._take()
         try:

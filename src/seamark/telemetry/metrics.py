@@ -13,6 +13,7 @@ from prometheus_client.core import Metric as Family
 Kind = Literal["counter", "gauge", "histogram"]
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+SYNC_SECONDS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1)
 STREAM_SECONDS = (1.0, 5.0, 15.0, 30.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 14400.0, 43200.0, 86400.0)
 RECORDS = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1000.0, 10000.0)
 
@@ -41,6 +42,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("seamark_log_commits_total", "counter", "Group commits by outcome.", ("outcome",)),
     Metric("seamark_log_commit_seconds", "histogram", "Duration of a group commit with its sync.", (), SECONDS),
     Metric("seamark_log_commit_records", "histogram", "Records in one group commit.", (), RECORDS),
+    Metric("seamark_log_sync_seconds", "histogram", "Duration of the sync alone: how fast the disk is.", (), SYNC_SECONDS),
+    Metric("seamark_log_bytes_committed_total", "counter", "Bytes of keys and values given to the durable store."),
+    Metric("seamark_log_queued_appends", "gauge", "Appends waiting for the next commit."),
+    Metric("seamark_log_queued_appends_peak", "gauge", "The most appends that ever waited for one commit."),
+    Metric("seamark_log_overfull_total", "counter", "Appends refused because too many bytes were waiting."),
     Metric("seamark_log_pending_bytes", "gauge", "Bytes accepted and not yet committed."),
     Metric("seamark_log_writable", "gauge", "1 while the store takes writes, 0 after a failed commit."),
     # -- streams
