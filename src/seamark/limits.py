@@ -107,10 +107,13 @@ SETTINGS_EXTRA_BYTES_MAX = _limit(
     "SETTINGS_EXTRA_BYTES_MAX", 64 * KIB, "bytes", "a surface's own settings; held in memory for every stream"
 )
 COLUMN_BLOCK_RECORDS = _limit(
-    "COLUMN_BLOCK_RECORDS", 16_384, "records", "one block of columns; what is newer than the last whole block is read through"
+    "COLUMN_BLOCK_RECORDS",
+    16_384,
+    "records",
+    "one block of columns; what is newer than the last whole block is read through",
 )
 COLUMN_STEP_RECORDS = _limit(
-    "COLUMN_STEP_RECORDS", 2_048, "records", "taken into columns before the loop goes on: a few milliseconds"
+    "COLUMN_STEP_RECORDS", 1_024, "records", "taken into columns before the loop goes on: a few milliseconds"
 )
 COLUMN_BLOCK_COST = _limit(
     "COLUMN_BLOCK_COST", 128, "records", "what skimming a block counts as against SCAN_RECORDS_MAX"
@@ -197,6 +200,12 @@ WATCH_BATCH_BYTES_DEFAULT = _limit("WATCH_BATCH_BYTES_DEFAULT", 256 * KIB, "byte
 HEARTBEAT_MS_DEFAULT = _limit("HEARTBEAT_MS_DEFAULT", 15_000, "ms", "silence of a watch before it says that it lives")
 HEARTBEAT_MS_MIN = _limit("HEARTBEAT_MS_MIN", 1_000, "ms", "below it heartbeats are traffic")
 HEARTBEAT_MS_MAX = _limit("HEARTBEAT_MS_MAX", 60_000, "ms", "proxies cut what is silent for longer")
+
+# -- queues
+CLAIM_JOBS_MAX = _limit("CLAIM_JOBS_MAX", 1_000, "jobs", "claimed, held by a work stream, or named in one call")
+NACK_DELAY_MS_MAX = _limit(
+    "NACK_DELAY_MS_MAX", 86_400_000, "ms", "a day, the longest lease: a delayed job is kept in memory"
+)
 
 # -- HTTP
 BODY_BYTES_MAX = _limit("BODY_BYTES_MAX", 64 * MIB, "bytes", "one request body")

@@ -91,6 +91,7 @@ class TopicRoutes:
         )
         deleted = await self._topics.log.delete(stream_of(name), selector)
         state = deleted.state
+        self._topics.on_deletion(state.name)
         facts: dict[str, object] = {
             "topic": name,
             "deleted": deleted.count,

@@ -34,6 +34,7 @@ class Topics:
     `derived`       whether a router feeds this topic
     `before_read`   bring such a topic up to date, so that its readers see what was written to its source
     `on_removal`    a topic goes: remove the routers that name it, and say which those were
+    `on_deletion`   some records of a topic (by its stream) are gone by request: jobs of a queue may be among them
     `queue_facts`   what the state of a queue says of its jobs
     """
 
@@ -46,6 +47,7 @@ class Topics:
         self.derived: Callable[[str], bool] = lambda name: False
         self.before_read: Callable[[str], Awaitable[None]] = _no_catch_up
         self.on_removal: Callable[[str], Awaitable[list[str]]] = _no_routers
+        self.on_deletion: Callable[[str], None] = lambda stream: None
         self.queue_facts: Callable[[StreamState], Awaitable[Mapping[str, int]]] = _all_ready
         self._topics_max = topics_max
         self._unsubscribe = log.wakeup.subscribe(self._hear)
