@@ -91,12 +91,7 @@ class Gate:
     def _check(self, group: Group, revision: Revision, append: Append, size: int) -> None:
         ledger, settings = revision.ledger, revision.meta.settings
         if append.expect_head is not None and append.expect_head != ledger.assigned:
-            raise HeadConflict(
-                f"{ledger.name} is at {ledger.assigned}, not at {append.expect_head}",
-                stream=ledger.name,
-                expected=append.expect_head,
-                head=ledger.assigned,
-            )
+            raise HeadConflict.at(ledger.name, expected=append.expect_head, head=ledger.assigned)
         if not append.drafts:
             return
         if settings.discard is Discard.REJECT and (

@@ -30,7 +30,9 @@ def measure(append: Append) -> tuple[int, int]:
         check_text("idempotency key", append.key, limits.KEY_BYTES_MAX)
     if append.create is not None:
         check_settings(append.create)
-    records_size = size = measure_drafts(append.drafts)
+    if not 0 <= append.stamp_bytes <= limits.STAMP_BYTES_MAX:
+        raise BadInput(f"a stamp has at most {limits.STAMP_BYTES_MAX} bytes", max=limits.STAMP_BYTES_MAX)
+    records_size = size = measure_drafts(append.drafts, append.stamp_bytes)
     for put in append.puts:
         size += check_put(put)
     if size > limits.COMMIT_BYTES_MAX:
@@ -40,8 +42,9 @@ def measure(append: Append) -> tuple[int, int]:
     return records_size, size
 
 
-def measure_drafts(drafts: Sequence[Draft]) -> int:
+def measure_drafts(drafts: Sequence[Draft], stamp_bytes: int = 0) -> int:
     """Every draft once, quickly: this runs for each record that comes in."""
+    meta_max, record_max = limits.META_BYTES_MAX + stamp_bytes, limits.RECORD_BYTES_MAX + stamp_bytes
     total = 0
     for draft in drafts:
         payload, meta, tag, node = draft.payload, draft.meta, draft.tag, draft.node
@@ -51,15 +54,11 @@ def measure_drafts(drafts: Sequence[Draft]) -> int:
         if meta is not None:
             if type(meta) is not bytes:
                 raise BadInput("meta is bytes")
-            if len(meta) > limits.META_BYTES_MAX:
-                raise RecordTooLarge(
-                    f"meta has at most {limits.META_BYTES_MAX} bytes", bytes=len(meta), max=limits.META_BYTES_MAX
-                )
+            if len(meta) > meta_max:
+                raise RecordTooLarge(f"meta has at most {meta_max} bytes", bytes=len(meta), max=meta_max)
             size += len(meta)
-        if size > limits.RECORD_BYTES_MAX:
-            raise RecordTooLarge(
-                f"a record has at most {limits.RECORD_BYTES_MAX} bytes", bytes=size, max=limits.RECORD_BYTES_MAX
-            )
+        if size > record_max:
+            raise RecordTooLarge(f"a record has at most {record_max} bytes", bytes=size, max=record_max)
         if tag is not None:
             check_text("tag", tag, limits.TAG_BYTES_MAX, empty=True)
         if node is not None:

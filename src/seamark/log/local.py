@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from seamark import limits
 from seamark.clock import Clock
-from seamark.errors import BadInput, Corrupt, Fault, SeamarkError, WriteFailed
+from seamark.errors import BadInput, Corrupt, Fault, HeadConflict, SeamarkError, WriteFailed
 from seamark.log import intake, purge, recovery, retention, subjects
 from seamark.log.admission import Gate
 from seamark.log.chores import Chores
@@ -17,12 +17,12 @@ from seamark.log.deletion import Deletion, check
 from seamark.log.ledger import Ledger, Registry
 from seamark.log.moving import move
 from seamark.log.news import Bell
-from seamark.log.protocol import Append, Configured, Deleted, Dropped, News, Page, Receipt, Selector, StreamState
+from seamark.log.protocol import Append, Configured, Deleted, Dropped, News, Page, Put, Receipt, Selector, StreamState
 from seamark.log.reader import Accept, Walk, read, seq_at
 from seamark.log.revision import Revision
 from seamark.log.settings import StreamSettings
 from seamark.log.shelf import Values
-from seamark.log.store import Change, Store
+from seamark.log.store import Store
 from seamark.log.sweeper import Sweeper
 from seamark.log.watermarks import Cursor, Loss
 from seamark.log.writer import GroupWriter
@@ -168,16 +168,22 @@ class LocalLog:
             await asyncio.sleep(0)
         return Deleted(count=deletion.count, state=self.state_now(name))
 
-    async def lose(self, name: str, upto: int, loss: Loss) -> StreamState:
+    async def lose(
+        self, name: str, upto: int, loss: Loss, *, expect_head: int | None = None, puts: Sequence[Put] = ()
+    ) -> StreamState:
         """See `Declares`."""
+        for put in puts:
+            intake.check_put(put)
         self._barrier()
         ledger = self._registry.get(name)
+        if expect_head is not None and expect_head != ledger.head:
+            raise HeadConflict.at(name, expected=expect_head, head=ledger.head)
         if not ledger.head < upto <= limits.SEQ_MAX:
             raise BadInput(f"{name} is at {ledger.head}: only later seqs can be declared lost", head=ledger.head)
         revision = Revision(ledger)
         revision.must_commit = True
         revision.declare_lost(upto, loss)
-        self._commit(revision)
+        self._commit(revision, puts=puts)
         self._bell.ring([News(name, ledger.meta.instance, ledger.marks, (), synced=True)])
         return ledger.state()
 
@@ -321,8 +327,8 @@ class LocalLog:
             except WriteFailed:
                 ledger.front = None
 
-    def _commit(self, revision: Revision, changes: tuple[Change, ...] = ()) -> None:
-        _, damaged = self._committer.commit([revision], changes)
+    def _commit(self, revision: Revision, *, puts: Sequence[Put] = ()) -> None:
+        _, damaged = self._committer.commit([revision], puts=[(revision, put) for put in puts])
         if damaged:
             raise damaged[revision]
 

@@ -36,6 +36,7 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     create: StreamSettings | None = None  # create the stream with these when it does not exist
     expect_head: int | None = None  # refuse with HeadConflict unless the stream's head is exactly this
     puts: Sequence[Put] = ()
+    stamp_bytes: int = 0  # bytes of each meta beyond what a client may bring, because Seamark added them
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -191,7 +192,8 @@ class Log(Protocol):
         """The records after `cursor` that `accept` lets through; `synced` stops at the durable mark. Applies retention
         first. Goes on past rejected and deleted records until `records_max` accepted ones, the byte budget (always at
         least one record), the head, or the next lost range; every examined seq moves the cursor. A cursor beyond the
-        head or of another instance gives a RECREATED gap and everything that is live."""
+        head or of another instance gives a RECREATED gap and everything that is live. An `accept` that `Skims` lets an
+        indexed stream pass over history in which it would accept nothing."""
         ...
 
     async def seq_at(self, name: str, ts: int) -> int:

@@ -200,13 +200,16 @@ class StreamModel:
 
     def crash(self, head: int) -> None:
         """The seqs after the last one, up to `head`, may have been given out, and are gone."""
+        if head > self.head:
+            self.declare_lost(head, Loss.CRASH)
+
+    def declare_lost(self, head: int, loss: Loss) -> None:
+        """The seqs after the last one, up to `head`, are given out and hold nothing."""
         first = self.head + 1
-        if head < first:
-            return
         self.head = head
-        if self.ranges and self.ranges[-1].last == first - 1:
+        if self.ranges and self.ranges[-1].last == first - 1 and self.ranges[-1].loss is loss:
             first = self.ranges.pop().first
-        self.ranges.append(Gap(first, head, Loss.CRASH))
+        self.ranges.append(Gap(first, head, loss))
         self._fold()
 
     def forget(self, head: int) -> None:

@@ -12,6 +12,7 @@ from seamark import limits
 from seamark.clock import Clock
 from seamark.errors import (
     BadInput,
+    HeadConflict,
     QuotaExceeded,
     RecordTooLarge,
     SeamarkError,
@@ -27,6 +28,7 @@ from seamark.log.protocol import (
     Dropped,
     News,
     Page,
+    Put,
     Receipt,
     Selector,
     StreamState,
@@ -35,7 +37,7 @@ from seamark.log.protocol import (
 )
 from seamark.log.record import Draft, Record
 from seamark.log.settings import StreamSettings
-from seamark.log.watermarks import Cursor, Gap
+from seamark.log.watermarks import Cursor, Gap, Loss
 from seamark.testing.model import StreamModel, Written
 
 Listener = Callable[[Sequence[News]], None]
@@ -60,7 +62,7 @@ class NaiveStream:
 
 
 class NaiveLog:
-    """Implements Log, its own Writer and Wakeup, and Shelf."""
+    """Implements Log, its own Writer and Wakeup, Shelf and Declares."""
 
     def __init__(self, clock: Clock, *, quota_bytes: int = 0, laggy: bool = False) -> None:
         self._clock = clock
@@ -284,6 +286,23 @@ class NaiveLog:
         count = stream.model.delete(selector, self._clock.now_ns())
         return Deleted(count, stream.state(self._clock.now_ns()))
 
+    async def lose(
+        self, name: str, upto: int, loss: Loss, *, expect_head: int | None = None, puts: Sequence[Put] = ()
+    ) -> StreamState:
+        beside = Append(puts=puts)
+        check_bounds(beside)
+        stream = self._find(name)
+        model = stream.model
+        if expect_head is not None and expect_head != model.head:
+            raise HeadConflict.at(name, expected=expect_head, head=model.head)
+        if upto <= model.head:
+            raise BadInput("only later seqs can be declared lost", head=model.head)
+        model.declare_lost(upto, loss)
+        self._put(beside)
+        news = News(name, stream.instance, model.marks(synced=model.head), records=(), synced=True)
+        self._later(lambda: self._tell(news), at_once=not self._laggy)
+        return stream.state(self._clock.now_ns())
+
     async def close(self) -> None:
         self._closed = True
 
@@ -308,14 +327,15 @@ def check_bounds(append: Append) -> None:
         (len(append.drafts), limits.RECORDS_PER_APPEND_MAX),
         (len(append.stream.encode()), limits.STREAM_NAME_BYTES_MAX),
         (len((append.key or "").encode()), limits.KEY_BYTES_MAX),
+        (append.stamp_bytes, limits.STAMP_BYTES_MAX),
         *((len(put.key), 400) for put in append.puts),
     ]
     for draft in append.drafts:
-        if _size(draft) > limits.RECORD_BYTES_MAX:
+        if _size(draft) > limits.RECORD_BYTES_MAX + append.stamp_bytes:
             raise RecordTooLarge("the record is too large", bytes=_size(draft), max=limits.RECORD_BYTES_MAX)
         subject, geometry = draft.subject or (), draft.geometry
         bounded += [
-            (len(draft.meta or b""), limits.META_BYTES_MAX),
+            (len(draft.meta or b""), limits.META_BYTES_MAX + append.stamp_bytes),
             (len((draft.tag or "").encode()), limits.TAG_BYTES_MAX),
             (len((draft.node or "").encode()), limits.NODE_BYTES_MAX),
             (len(subject), limits.SUBJECT_TOKENS_MAX),

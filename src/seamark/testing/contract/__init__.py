@@ -11,6 +11,7 @@ import pytest
 
 from seamark.testing.contract.appends import AppendContract
 from seamark.testing.contract.deletion import DeletionContract
+from seamark.testing.contract.losses import LossContract
 from seamark.testing.contract.news import NewsContract
 from seamark.testing.contract.reads import ReadContract
 from seamark.testing.contract.restarts import RestartContract
@@ -30,6 +31,7 @@ class LogContract(
     StreamsContract,
     NewsContract,
     ShelfContract,
+    LossContract,
     RestartContract,
 ):
     """Every sentence of `seamark.log.protocol`, for one engine."""
