@@ -121,7 +121,9 @@ class Channel:
             group = self._groups[key] = Group(self, key, encoding)
             self._selection.add(group)
         group.add(leg)
-        leg.joined_at = self.hub.wheel.now()
+        leg.cursor = self.position  # the same number, and from now on the same object for all: they are many
+        if not leg.session.own_bytes:
+            leg.joined_at = self.hub.wheel.now()
         self._behind.discard(leg)
         return True
 

@@ -83,7 +83,7 @@ class Group:
         self.encoding = encoding
         self.writes: list[Callable[[Block], None]] = []
         self.legs: list[Leg | None] = []  # whose write it is, place by place
-        self.own: dict[Leg, None] = {}
+        self.own: list[Leg] = []
         self.wrote_at = 0.0
         self._to: int | None = None  # while a run is delivered: how far this group is with the block in hand
         self._before = 0  # how far it was before that block
@@ -99,8 +99,8 @@ class Group:
     def add(self, leg: Leg) -> None:
         assert self._writing is None, "nobody joins while a block is being written"
         if leg.session.own_bytes:
-            leg.slot = -1
-            self.own[leg] = None
+            leg.slot = len(self.own)
+            self.own.append(leg)
         else:
             leg.slot = len(self.writes)
             self.writes.append(leg.session.pipe.write)
@@ -108,8 +108,8 @@ class Group:
         leg.group = self
 
     def remove(self, leg: Leg) -> None:
-        if leg.slot < 0:
-            del self.own[leg]
+        if leg.session.own_bytes:
+            self._drop_own(leg.slot)
         elif self._writing is not None:
             # The loop must neither skip nor repeat anybody: leave a hole and close it afterwards.
             self.writes[leg.slot] = _nowhere
@@ -125,7 +125,7 @@ class Group:
         """How far a live leg has come, exact even from inside the write that is just being made."""
         position = self.channel.position
         assert position is not None, "a live leg's channel has begun"
-        if leg.slot < 0:
+        if leg.session.own_bytes:
             return max(leg.cursor, position)
         if self._to is None:
             return position
@@ -184,6 +184,12 @@ class Group:
             leg.slot = slot
         if not self.writes and not self.own:
             self.channel.remove_group(self)
+
+    def _drop_own(self, place: int) -> None:
+        last = self.own.pop()
+        if place < len(self.own):
+            self.own[place] = last
+            last.slot = place
 
     def _move_last_to(self, slot: int) -> None:
         write, leg = self.writes.pop(), self.legs.pop()

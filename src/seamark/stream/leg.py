@@ -63,7 +63,7 @@ class Leg:
         self.history_left = spec.history_max
         self.channel: Channel | None = None
         self.group: Group | None = None
-        self.slot = -1  # place in the group's tight loop; -1: delivered to by its session
+        self.slot = -1  # place in the group's tight loop, or among those that are delivered to by their session
         self.joined_at = 0.0
         self.first_read = True  # nothing was read on this connection yet
         self.told = False  # "caught up" was said and nothing since

@@ -335,10 +335,10 @@ class Session:
 
     def _last_written(self) -> float:
         """Shared bursts leave their time with the group, not with each member."""
+        if self.own_bytes:
+            return self.wrote_at
         shared = [
-            leg.group.wrote_at
-            for leg in self.legs
-            if leg.group is not None and leg.slot >= 0 and leg.group.wrote_at >= leg.joined_at
+            leg.group.wrote_at for leg in self.legs if leg.group is not None and leg.group.wrote_at >= leg.joined_at
         ]
         return max(self.wrote_at, *shared) if shared else self.wrote_at
 
