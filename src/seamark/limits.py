@@ -179,6 +179,9 @@ LONG_POLL_MS_MAX = _limit("LONG_POLL_MS_MAX", 30_000, "ms", "one such wait; belo
 TOPIC_RECORDS_MAX = _limit("TOPIC_RECORDS_MAX", 1_000, "records", "one diff, or one record frame of a topics watch")
 TOPICS_LISTED_MAX = _limit("TOPICS_LISTED_MAX", 1_000, "topics", "one page of a list")
 TOPICS_LISTED_DEFAULT = _limit("TOPICS_LISTED_DEFAULT", 100, "topics", "one page of a list")
+TOPICS_MEASURED_MAX = _limit(
+    "TOPICS_MEASURED_MAX", 1_000, "topics", "with metrics of their own: what scrapes them keeps each series for ever"
+)
 
 # -- watching topics
 WATCH_SESSION_SECONDS = _limit(

@@ -8,6 +8,7 @@ from seamark import limits
 from seamark.clock import Clock
 from seamark.log import dedupe, purge, retention
 from seamark.log.commit import Committer
+from seamark.log.indexing import Indexing
 from seamark.log.ledger import Ledger, Registry
 from seamark.log.store import ID, Change, Store
 from seamark.log.sweeper import Chore
@@ -37,6 +38,7 @@ class Chores:
         self._writer = writer
         self._expire = expire
         self._clock = clock
+        self._indexing = Indexing(registry, self._write)
         self._volatile_dropped: list[int] = []
         self._round = 0
 
@@ -47,6 +49,8 @@ class Chores:
             ("forget keys", self.forget_keys),
             ("purge dropped", self.purge_dropped),
             ("purge leftovers", self.purge_leftovers),
+            ("build columns", self._indexing.build),
+            ("clear columns", self._indexing.clear),
             ("tend", self.tend),
         ]
 

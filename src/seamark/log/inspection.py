@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seamark.log.chunk import Chunk
+from seamark.log.chunk import Chunk, chunks_from
+from seamark.log.columns import PLACE as COLUMN
+from seamark.log.columns import Block, first_of, hash_of
 from seamark.log.findings import Report
 from seamark.log.keys import subject_key
 from seamark.log.meta import Meta
@@ -37,6 +39,7 @@ class Inspection:
                 self._check_value(key, value)
             self._check_totals()
             self._check_subjects()
+            self._check_columns()
 
     def _own(self, space: Space) -> Iterator[tuple[bytes, Buffer]]:
         prefix = ID.pack(self._meta.id)
@@ -135,3 +138,35 @@ class Inspection:
         if not self._unreadable and indexed != self._subjects:
             missing, extra = len(self._subjects - indexed), len(indexed - self._subjects)
             self._note(0, f"the subject index misses {missing} records and has {extra} too many")
+
+    def _check_columns(self) -> None:
+        """Every column against its seal, and every live record against its block: what the columns do not know of,
+        selective readers would never see."""
+        blocks: dict[int, Block] = {}
+        for key, value in self._own(Space.COLUMNS):
+            number = COLUMN.unpack(key)[1]
+            try:
+                unseal(key, value)
+                blocks.setdefault(number, Block(self._view, self._meta.id, number))
+            except Damaged as damage:
+                self._note(first_of(number), f"a column is damaged: {damage}")
+                return
+        for number, block in blocks.items():
+            if not self._unreadable:
+                self._check_block(number, block)
+
+    def _check_block(self, number: int, block: Block) -> None:
+        positions = 0 if block.summary is None else block.summary.positions
+        columns = [block.hashes(position).tolist() for position in range(positions)]
+        for record in self._live_in(number):
+            subject = record.subject or ()
+            known = [column[record.seq - first_of(number)] for column in columns]
+            if known != [hash_of(token) for token in subject] + [0] * (positions - len(subject)):
+                self._note(record.seq, "its columns say otherwise than the record")
+
+    def _live_in(self, number: int) -> Iterator[Record]:
+        start = max(first_of(number), self._meta.earliest)
+        for chunk in chunks_from(self._name, self._meta.id, self._view, start):
+            if chunk.first >= first_of(number + 1):
+                return
+            yield from (record for record in chunk.records() if start <= record.seq < first_of(number + 1))

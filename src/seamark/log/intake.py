@@ -106,8 +106,8 @@ def check_settings(settings: StreamSettings) -> None:
         raise BadInput(f"ttl_ms and dedupe_window_ms are {limits.SPAN_MS_MAX} at the most", max=limits.SPAN_MS_MAX)
     if not isinstance(settings.durability, Durability) or not isinstance(settings.discard, Discard):
         raise BadInput("durability and discard are names from their lists")
-    if type(settings.sparse) is not bool or type(settings.extra) is not bytes:
-        raise BadInput("sparse is true or false, extra is bytes")
+    if type(settings.sparse) is not bool or type(settings.indexed) is not bool or type(settings.extra) is not bytes:
+        raise BadInput("sparse and indexed are true or false, extra is bytes")
     if len(settings.extra) > limits.SETTINGS_EXTRA_BYTES_MAX:
         raise BadInput(
             f"extra has at most {limits.SETTINGS_EXTRA_BYTES_MAX} bytes", max=limits.SETTINGS_EXTRA_BYTES_MAX

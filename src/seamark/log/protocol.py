@@ -80,7 +80,7 @@ class Page(msgspec.Struct, frozen=True):
     resume: int
     cursor: Cursor  # after the last examined seq, with the instance
     marks: Watermarks
-    scanned: int  # stored records examined, delivered or not
+    scanned: int  # stored records examined, delivered or not; skimmed blocks count as a few
 
     @property
     def caught_up(self) -> bool:
@@ -247,6 +247,9 @@ class Health(Protocol):
 class Declares(Protocol):
     """Capability: a loss that happened before the records came here, told in place of the records."""
 
-    async def lose(self, name: str, upto: int, loss: Loss) -> StreamState:
-        """Give out the seqs from the head up to `upto` as lost, without records. Durable before it returns."""
+    async def lose(
+        self, name: str, upto: int, loss: Loss, *, expect_head: int | None = None, puts: Sequence[Put] = ()
+    ) -> StreamState:
+        """Give out the seqs from the head up to `upto` as lost, without records. Durable before it returns, and `puts`
+        with it. Raises HeadConflict when the head is not `expect_head`."""
         ...

@@ -13,7 +13,7 @@ from seamark.log.ledger import Ledger
 from seamark.log.seal import Damaged, seal
 from seamark.log.store import ID, PLACE, Change, Space, Store, after
 
-OWNED = (Space.RECORDS, Space.KEYS, Space.SUBJECTS)
+OWNED = (Space.RECORDS, Space.KEYS, Space.SUBJECTS, Space.COLUMNS)
 
 
 def drop_changes(ledger: Ledger) -> list[Change]:

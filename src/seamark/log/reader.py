@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from seamark import limits
 from seamark.errors import BadInput, Corrupt
 from seamark.log.chunk import Chunk, chunks_from, corrupt, parse, records_of
+from seamark.log.columns import Skims
 from seamark.log.ledger import Ledger
 from seamark.log.protocol import Page
 from seamark.log.record import Record
 from seamark.log.seal import Damaged
+from seamark.log.skim import Skim
 from seamark.log.store import ID, PLACE, Space, View
 from seamark.log.watermarks import Cursor, Gap, Loss
 
@@ -30,6 +32,7 @@ class Walk:
         self._records_max = min(records_max, limits.PAGE_RECORDS_MAX)
         self._bytes_max = min(bytes_max, limits.PAGE_BYTES_MAX)
         self._accept = accept
+        self._sieve = accept.sieve() if isinstance(accept, Skims) and ledger.meta.settings.indexed else None
         self.records: list[Record] = []
         self.bytes = 0
         self.scanned = 0
@@ -55,14 +58,15 @@ class Walk:
         start = max(self.at + 1, ledger.meta.earliest)
         if ledger.meta.count and start <= committed:
             with ledger.store.view() as view:
-                for chunk in chunks_from(ledger.name, ledger.meta.id, view, start):
-                    if chunk.first > committed:
-                        break
-                    self._check_dense_to(chunk.first)
-                    self._chunk(chunk, start, committed)
+                if self._sieve is not None:
+                    self._skim(Skim(ledger.name, ledger.meta.id, view, self._sieve), start, committed, budget)
+                    start = max(self.at + 1, start)
+                if self.full or self.scanned >= budget:
+                    return
+                if start <= committed:
+                    self._scan(view, start, committed, budget)
                     if self.full or self.scanned >= budget:
                         return
-            self._check_dense_to(committed + 1)
         self.at = max(self.at, committed)
         for record in ledger.pending:
             if self.at < record.seq <= self.stop and not self._take(record):
@@ -78,6 +82,32 @@ class Walk:
             marks=self._ledger.marks,
             scanned=self.scanned,
         )
+
+    def _skim(self, skim: Skim, start: int, stop: int, budget: int) -> None:
+        """As far as there are columns: only what they cannot rule out is looked at."""
+        for end, seqs in skim.blocks(start, stop):
+            for seq in seqs:
+                record = skim.record(seq)
+                if record is None:
+                    self._check_removed(seq)
+                elif not self._take(record):
+                    break
+            else:
+                self.at = end
+            if self.full or self.scanned + skim.spent >= budget:
+                break
+        self.scanned += skim.spent
+
+    def _scan(self, view: View, start: int, stop: int, budget: int) -> None:
+        """Everything."""
+        for chunk in chunks_from(self._ledger.name, self._ledger.meta.id, view, start):
+            if chunk.first > stop:
+                break
+            self._check_dense_to(chunk.first)
+            self._chunk(chunk, start, stop)
+            if self.full or self.scanned >= budget:
+                return
+        self._check_dense_to(stop + 1)
 
     def _chunk(self, chunk: Chunk, start: int, stop: int) -> None:
         records = records_of(self._ledger.name, chunk)
@@ -114,10 +144,14 @@ class Walk:
 
     def _check_dense_to(self, first: int) -> None:
         """Where nothing was ever removed, what does not follow the last record means that records are missing."""
-        meta = self._ledger.meta
-        expected = max(self.at + 1, meta.earliest)
-        if not meta.removed and first > expected:
-            raise corrupt(self._ledger.name, expected, "density", Damaged("records are missing"))
+        expected = max(self.at + 1, self._ledger.meta.earliest)
+        if first > expected:
+            self._check_removed(expected)
+
+    def _check_removed(self, seq: int) -> None:
+        """A record that is not there may have been removed, if ever one was."""
+        if not self._ledger.meta.removed:
+            raise corrupt(self._ledger.name, seq, "density", Damaged("records are missing"))
 
     def check_unchanged(self, ledger: Ledger | None) -> None:
         """After an interruption: end here when what comes next was evicted or dropped meanwhile."""

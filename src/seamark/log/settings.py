@@ -39,4 +39,5 @@ class StreamSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     latest_per_subject: int = 0  # keep the newest N of each subject; older ones are replaced, which is not a loss
     dedupe_window_ms: int = 120_000
     sparse: bool = False  # records will be removed one by one (queues): store each on its own
+    indexed: bool = False  # selective readers of a long history are expected: keep columns of subjects and bounds
     extra: bytes = b""  # the surface's own settings, opaque to the log

@@ -23,6 +23,7 @@ class Space(enum.IntEnum):
     SUBJECTS = 5  # stream id, subject, seq; only for streams with latest_per_subject
     SHELF = 6  # Put values
     DROPPED = 7  # stream ids whose data awaits purge
+    COLUMNS = 8  # stream id, block, part -> a column; only for indexed streams
 
 
 Change = tuple[Space, bytes, Buffer | None]

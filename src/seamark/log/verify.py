@@ -14,7 +14,7 @@ import lmdb
 
 from seamark import limits
 from seamark.errors import Corrupt, StoreLocked
-from seamark.log import keys
+from seamark.log import keys, purge
 from seamark.log import meta as metas
 from seamark.log.commit import NEXT_ID
 from seamark.log.engines import directory
@@ -150,7 +150,7 @@ class _Walk:
 
     def _check_owners(self, view: LmdbView) -> None:
         """Nothing may be filed under an id that no stream has."""
-        for space in (Space.RECORDS, Space.KEYS, Space.SUBJECTS):
+        for space in purge.OWNED:
             start: bytes | None = b""
             while start is not None:
                 first = next(iter(view.scan(space, start)), None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
+from seamark.log.columns import Sieve
 from seamark.log.record import Geometry, Record
-from seamark.match.constraint import Constraint
+from seamark.match.constraint import Constraint, read_token
 from seamark.match.shape import Bounds
 from seamark.match.spatial import Point, Polygon
 from seamark.match.subject import Pattern, covers
@@ -55,6 +56,18 @@ class Filter:
         if not self.constraints and self.area is None:
             return True
         return self._holds_values(View(record))
+
+    __call__ = matches
+
+    def sieve(self) -> Sieve | None:
+        """See `Skims`: what every record that matches has in its subject and bounds."""
+        tokens: list[tuple[int, str | Callable[[str], bool]]] = []
+        for position, token in enumerate(self.subject or ()):
+            if token is not None:
+                tokens.append((position, token))
+        tokens += [(position, _asking(constraint)) for position, constraint in self.constraints]
+        bounds = None if self.area is None else self.area.bounds
+        return Sieve(tuple(tokens), bounds) if tokens or bounds is not None else None
 
     def holds(self, view: View) -> bool:
         """`matches` for a record that other filters have looked at too."""
@@ -115,6 +128,14 @@ def overlaps(bounds: Bounds, geometry: Geometry) -> bool:
         and min_lon <= geometry.max_lon
         and max_lon >= geometry.min_lon
     )
+
+
+def _asking(constraint: Constraint) -> Callable[[str], bool]:
+    def holds(token: str) -> bool:
+        value = read_token(constraint.kind, token)
+        return value is not None and constraint.holds(value)
+
+    return holds
 
 
 def _accept(_record: Record) -> bool:

@@ -180,8 +180,8 @@ def page_json(page: Page) -> bytes:
 
 def state_dict(state: StreamState) -> dict[str, object]:
     settings = msgspec.to_builtins(state.settings)
-    settings.pop("extra")
-    settings.pop("sparse")
+    for name in ("extra", "sparse", "indexed"):  # what only other surfaces use
+        settings.pop(name)
     return {
         "stream": state.name.removeprefix(PREFIX),
         "instance": state.instance,

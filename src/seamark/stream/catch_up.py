@@ -97,7 +97,7 @@ class CatchUp:
         if leg.history_left is not None:
             most = min(most, leg.history_left + 1)
         cursor = Cursor(leg.cursor, leg.instance)
-        accept = None if leg.filter is None else leg.filter.matches
+        accept = leg.filter
         if hub.reads_now is not None:
             return hub.reads_now.read_now(
                 leg.stream, cursor, records_max=most, bytes_max=size, synced=leg.synced, accept=accept

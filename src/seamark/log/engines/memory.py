@@ -13,7 +13,7 @@ from seamark.log.seal import Buffer
 from seamark.log.store import ID, Change, Space
 from seamark.telemetry.metrics import Metrics
 
-_BY_STREAM = frozenset({Space.RECORDS, Space.KEYS, Space.SUBJECTS})
+_BY_STREAM = frozenset({Space.RECORDS, Space.KEYS, Space.SUBJECTS, Space.COLUMNS})
 
 
 class _Shelf:
