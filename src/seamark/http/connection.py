@@ -14,15 +14,16 @@ from seamark.errors import BodyTooLarge, SeamarkError
 from seamark.http import answer, guards
 from seamark.http.front import UNROUTED
 from seamark.http.guards import GUARDED, Guarded, Refusal, Refused
+from seamark.http.heads import Head
 from seamark.http.ordered import DEAF, OrderedProtocol, Phase
 from seamark.http.routing import Match
 from seamark.http.turn import AsgiTurn, PlaneExchange, ReadyTurn, Turn
 from seamark.wire.exchange import Headers
 
+IDLE = Phase.IDLE
 HEAD = Phase.HEAD
 BODY = Phase.BODY
-_NAMES = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-_METHODS: dict[bytes, str] = {name.encode(): name for name in _NAMES}
+_METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 _HEAD_BYTES_MAX = limits.HEADER_BYTES_MAX + limits.TARGET_BYTES_MAX + limits.PARSE_SLICE_BYTES
 _FRAMING_PER_BYTE = 16  # chunk sizes, extensions and trailers that one byte of body may bring along
 
@@ -31,6 +32,7 @@ class PlaneProtocol(OrderedProtocol):
     """Requests become turns."""
 
     reading: Turn | None = None  # whose message is arriving
+    head: Head | None = None  # of the last message, if it is worth knowing again
     head_bytes = 0  # of the head in progress, from earlier slices
     raw_bytes = 0  # of the body in progress, with its framing
     body_bytes = 0
@@ -67,7 +69,11 @@ class PlaneProtocol(OrderedProtocol):
             self.unfed += data
             self.flow.pause_reading()
         else:
-            self._feed(data)
+            head = self.plane.heads.find(data) if self.phase <= IDLE else None
+            if head is None:
+                self._feed(data)
+            else:
+                self._repeat(head, data)
             turns = self.turns
             if turns and (turns[0].answer is not None or self.waiting):
                 self._advance()
@@ -93,6 +99,7 @@ class PlaneProtocol(OrderedProtocol):
         self.url = b""
         self.headers = []
         self.guarded = Guarded()
+        self.head = None
         self.head_bytes = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -108,11 +115,11 @@ class PlaneProtocol(OrderedProtocol):
         version = self.parser.get_http_version()
         self.guarded.judge(version)
         if self.head_bytes or len(self.headers) > limits.HEADER_COUNT_MAX:
-            self._judge_head()
+            guards.judge_head(self.url, self.headers)
         raw_method = self.parser.get_method()
         last = not self.parser.should_keep_alive()
         if self.parser.should_upgrade():
-            self._judge_upgrade(raw_method)
+            self.guarded.judge_upgrade(raw_method)
             last = True
         if not self.url.startswith(b"/"):
             self.url = guards.origin_form(raw_method, self.url)
@@ -150,7 +157,7 @@ class PlaneProtocol(OrderedProtocol):
         reading = self.reading
         assert reading is not None
         self.reading = None
-        self.phase = DEAF if reading.last else Phase.IDLE
+        self.phase = DEAF if reading.last else IDLE
         self.since = self.plane.now
         if type(reading) is PlaneExchange:
             reading.complete()
@@ -161,7 +168,23 @@ class PlaneProtocol(OrderedProtocol):
             self._admit(reading)
 
     # -- parsing
+    def _repeat(self, head: Head, data: bytes) -> None:
+        """One whole request whose head was here before: what the parser would report of it is known."""
+        self.busy = True
+        try:
+            exchange = PlaneExchange(self, head.match, method=head.method, query=head.query, headers=head.headers)
+            exchange.body = data[len(data) - head.length :]
+            self._let_in(exchange)
+            self.phase = IDLE
+            self.since = self.plane.now
+            self._admit(exchange)
+        except Exception as error:
+            self._refuse_for(error)
+        finally:
+            self.busy = False
+
     def _feed(self, data: bytes) -> None:
+        first = self.phase <= IDLE
         self.busy = True
         try:
             if len(data) <= limits.PARSE_SLICE_BYTES:
@@ -170,6 +193,8 @@ class PlaneProtocol(OrderedProtocol):
                 self._feed_slices(data)
         finally:
             self.busy = False
+        if first and self.head is not None and self.phase is IDLE and not self.unfed:
+            self.plane.heads.learn(data, self.head)
 
     def _feed_slices(self, data: bytes) -> None:
         """A slice at a time, because the parser cannot be stopped halfway through one."""
@@ -206,22 +231,6 @@ class PlaneProtocol(OrderedProtocol):
         elif len(self.headers) > limits.HEADER_COUNT_MAX or self.head_bytes > _HEAD_BYTES_MAX:
             self._refuse(guards.HEADERS_TOO_LARGE)
 
-    def _judge_head(self) -> None:
-        """A head that came in several slices, or has very many lines; any other cannot be too large."""
-        if len(self.url) > limits.TARGET_BYTES_MAX:
-            raise Refused(guards.TARGET_TOO_LONG)
-        if len(self.headers) > limits.HEADER_COUNT_MAX:
-            raise Refused(guards.HEADERS_TOO_LARGE)
-        if sum(len(name) + len(value) + 4 for name, value in self.headers) > limits.HEADER_BYTES_MAX:
-            raise Refused(guards.HEADERS_TOO_LARGE)
-
-    def _judge_upgrade(self, method: bytes) -> None:
-        """We speak nothing else. Without a body the request is served as it is; with one, where it ends is unclear."""
-        if method == b"CONNECT":
-            raise Refused(guards.CONNECT_REFUSED)
-        if self.guarded.chunked or self.guarded.length:
-            raise Refused(guards.UPGRADE_WITH_BODY)
-
     def _pass_trailer(self) -> None:
         """Trailers are not headers: nobody may smuggle a Host or an Authorization in behind the body."""
         self.trailers += 1
@@ -236,11 +245,10 @@ class PlaneProtocol(OrderedProtocol):
             exchange.http10()
         self.reading = exchange
         self.body_bytes_max = exchange.body_bytes_max
-        try:
-            exchange.admit()
-        except Exception as error:
-            exchange.error = error
+        self._let_in(exchange)
         guarded = self.guarded
+        if not (last or http10 or guarded.chunked or guarded.expects):
+            self.head = Head(match, method, query, self.headers, guarded.length)
         if guarded.length > self.body_bytes_max:
             exchange.refuse_body()
             self._stop_reading(exchange)
@@ -251,6 +259,12 @@ class PlaneProtocol(OrderedProtocol):
                 self.continue_due = True
             elif not self.transport.is_closing():
                 self.transport.write(answer.CONTINUE)
+
+    def _let_in(self, exchange: PlaneExchange) -> None:
+        try:
+            exchange.admit()
+        except Exception as error:
+            exchange.error = error
 
     def _begin_ready(self, *, last: bool) -> None:
         """`OPTIONS *` asks whether anybody is there."""
@@ -362,7 +376,7 @@ class PlaneProtocol(OrderedProtocol):
         elif self.phase is Phase.FRESH:
             if age > patience.header_seconds:
                 self._close()
-        elif self.phase is Phase.IDLE:
+        elif self.phase is IDLE:
             if not self.turns and age > patience.keep_alive_seconds:
                 self._close()
         elif self.phase is HEAD:
@@ -378,12 +392,3 @@ class PlaneProtocol(OrderedProtocol):
             self.transport.abort()
         if self.turns:
             self._advance()
-
-    def _inspect_unsent(self, now: float, age: float) -> None:
-        """The client owes us its reading: unsent bytes must become fewer."""
-        left = self._unsent()
-        if left < self.left:
-            self.since = now
-        elif age > self.plane.patience.write_stall_seconds:
-            self.transport.abort()
-        self.left = left

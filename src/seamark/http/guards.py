@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from seamark import limits
+from seamark.wire.exchange import Headers
+
 GUARDED = frozenset({b"host", b"expect", b"transfer-encoding", b"content-length"})
 
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+;=%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
@@ -92,6 +95,23 @@ class Guarded:
         if self.expects and not self.continues:
             raise Refused(EXPECTATION_UNKNOWN)
         self.continues = self.continues and (self.chunked or self.length > 0)
+
+    def judge_upgrade(self, method: bytes) -> None:
+        """We speak nothing else. Without a body the request is served as it is; with one, where it ends is unclear."""
+        if method == b"CONNECT":
+            raise Refused(CONNECT_REFUSED)
+        if self.chunked or self.length:
+            raise Refused(UPGRADE_WITH_BODY)
+
+
+def judge_head(target: bytes, headers: Headers) -> None:
+    """For a head that came in several slices, or has very many lines; any other cannot be too large."""
+    if len(target) > limits.TARGET_BYTES_MAX:
+        raise Refused(TARGET_TOO_LONG)
+    if len(headers) > limits.HEADER_COUNT_MAX:
+        raise Refused(HEADERS_TOO_LARGE)
+    if sum(len(name) + len(value) + 4 for name, value in headers) > limits.HEADER_BYTES_MAX:
+        raise Refused(HEADERS_TOO_LARGE)
 
 
 def _check_host(value: bytes) -> None:

@@ -284,6 +284,15 @@ class OrderedProtocol(HttpToolsProtocol):
         self.since = self.plane.now
         self.left = self._unsent()
 
+    def _inspect_unsent(self, now: float, age: float) -> None:
+        """The client owes us its reading: unsent bytes must become fewer."""
+        left = self._unsent()
+        if left < self.left:
+            self.since = now
+        elif age > self.plane.patience.write_stall_seconds:
+            self.transport.abort()
+        self.left = left
+
     def _unsent(self) -> int:
         """Bytes that the peer has not acknowledged: those that wait here, and those in the kernel's queue. Without the
         latter a slow reader of a fast server seems to make no progress for megabytes."""

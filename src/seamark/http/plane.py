@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from seamark import limits
 from seamark.http.connection import PlaneProtocol
 from seamark.http.front import Front
+from seamark.http.heads import Heads
 from seamark.http.ordered import OrderedProtocol
 from seamark.http.transport_pipe import TransportPipe
 from seamark.telemetry import events, logs
@@ -40,6 +41,7 @@ class Plane:
 
     def __init__(self, front: Front, *, patience: Patience | None = None) -> None:
         self.front = front
+        self.heads = Heads()
         self.patience = patience or Patience()
         self.draining = False
         self.now = 0.0  # monotonic, refreshed each round: deadlines need no better
