@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -27,10 +28,14 @@ def client(server: ServerProcess) -> Iterator[httpx.Client]:
         yield client
 
 
+_NUMBERS = count(1)
+
+
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """A topic of the test's own."""
-    return "".join(letter if letter.isalnum() else "-" for letter in request.node.name).strip("-")
+    words = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
+    return f"{words[:100]}-{next(_NUMBERS)}"
 
 
 @pytest_asyncio.fixture
