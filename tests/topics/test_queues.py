@@ -466,6 +466,30 @@ async def test_durable_leases_outlive_the_process(durable: Bench) -> None:
     assert list(durable.log.scan("queue-leases")) == []
 
 
+async def test_a_scrape_sees_what_there_is_and_opens_nothing_in_vain(durable: Bench) -> None:
+    await durable.write(*"abc")
+    await durable.claim(most=2)
+    assert durable.queues.standing_now(await durable.log.state(STREAM)) == Standing(1, 2, 0)
+    assert durable.queues.in_flight == 2
+    await durable.restart()
+    assert durable.queues.standing_now(await durable.log.state(STREAM)) == Standing(3, 0, 0)
+    await durable.configure(leases_durable=True)
+    await durable.claim(most=2)
+    await durable.restart()
+    assert durable.queues.standing_now(await durable.log.state(STREAM)) == Standing(1, 2, 0)
+    assert durable.queues.in_flight == 2
+
+
+async def test_what_routers_owe_a_queue_is_there_when_it_is_claimed(bench: Bench) -> None:
+    async def forward(name: str) -> None:
+        assert name == NAME
+        await bench.write("forwarded")
+
+    bench.topics.derived = lambda name: name == NAME
+    bench.topics.before_read = forward
+    assert seqs(await bench.claim(most=5)) == [1]
+
+
 async def test_jobs_that_left_with_the_last_process_are_not_restored(
     durable: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

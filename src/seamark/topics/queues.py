@@ -94,11 +94,13 @@ class Queues:
         return queue.standing(await queue.refresh(state))._asdict()
 
     def standing_now(self, state: StreamState) -> Standing:
-        """The same for a scrape: without a look at the log, and only what is in memory."""
+        """The same for a scrape, without a look at the log. A queue that nobody asked for anything is not opened for it,
+        unless it may have leases from before this process."""
         desk = self._desks.get(state.name)
-        if desk is None or desk.queue.instance != state.instance:
+        known = desk is not None and desk.queue.instance == state.instance
+        if not known and not config_of(state.settings).leases_durable:
             return Standing(state.count, 0, 0)
-        return desk.queue.standing(state)
+        return self._desk(state).queue.standing(state)
 
     @property
     def in_flight(self) -> int:
