@@ -14,6 +14,7 @@ from seamark.match.constraint import INT_MAX, INT_MIN, Constraint, Kind, Op
 from seamark.match.filter import EVERYTHING, Filter
 from seamark.match.index import FilterIndex
 from seamark.match.plan import Tuning
+from seamark.match.shape import PREPARE_MIN
 from seamark.match.spatial import Polygon, geometry_of, parse_point, parse_polygon
 
 SMALL = Tuning(linear_max=1, tail_max=1, tree_min=2, expand_max=4, facets_max=2, groups_max=2)
@@ -141,12 +142,13 @@ def test_an_in_constraint_is_spread_over_buckets_only_while_it_is_small() -> Non
     assert is_empty(index)
 
 
-def test_heavy_polygons_on_either_side() -> None:
-    def round_ring(vertices: int, radius: int) -> str:
-        turns = [2 * math.pi * n / vertices for n in range(vertices)]
-        points = [f"{radius * math.sin(t):.6f},{radius * math.cos(t):.6f}" for t in turns]
-        return ",".join([*points, points[0]])
+def round_ring(vertices: int, radius: float, *, lat: float = 0) -> str:
+    turns = [2 * math.pi * n / vertices for n in range(vertices)]
+    points = [f"{lat + radius * math.sin(t):.6f},{radius * math.cos(t):.6f}" for t in turns]
+    return ",".join([*points, points[0]])
 
+
+def test_heavy_polygons_on_either_side() -> None:
     areas: list[Polygon] = [parse_polygon(round_ring(n, r)) for n, r in product((4, 60, 900), (5, 20, 40))]
     index: FilterIndex[int] = FilterIndex(tuning=SMALL)
     for token, area in enumerate(areas):
@@ -155,6 +157,25 @@ def test_heavy_polygons_on_either_side() -> None:
     for vertices, radius in product((4, 100, 5_000), (1, 30)):
         record = record_at(geometry=geometry_of(round_ring(vertices, radius)))
         assert sorted(index.match(record)) == list(range(len(areas)))
+
+
+@pytest.mark.parametrize("heavies", [0, 7])
+def test_many_areas_about_one_record(heavies: int) -> None:
+    """As many as a light record is prepared for, with and without some that are prepared themselves."""
+    index: FilterIndex[int] = FilterIndex()
+    filters = [
+        Filter(area=parse_polygon(round_ring(900 if n < heavies else 8, 0.5 + n / 10, lat=n / 4)))
+        for n in range(2 * PREPARE_MIN)
+    ]
+    for token, wanted in enumerate(filters):
+        index.add(wanted, token)
+    records = [record_at(geometry=geometry_of(round_ring(n, r, lat=8))) for n, r in product((4, 100), (0.1, 3, 12))]
+    for gone in range(len(filters) // 2):
+        for record in records:
+            wanting = [token for token, wanted in enumerate(filters) if token >= gone and wanted.matches(record)]
+            assert sorted(index.match(record)) == wanting
+        index.remove(filters[gone], gone)
+    assert 0 < len(index.match(records[0])) < len(index.match(records[2]))
 
 
 def test_excluding_nodes_leaves_the_rest_as_it_is() -> None:

@@ -14,7 +14,7 @@ from seamark.match.constraint import INT_MAX, INT_MIN, Kind
 from seamark.match.entry import Entry
 from seamark.match.filter import Area
 from seamark.match.plan import Slot, Tuning
-from seamark.match.shape import Bools, Floats, Shape
+from seamark.match.shape import HEAVY_VERTICES, Bools, Floats, Shape
 from seamark.match.spatial import Point, Polygon
 from seamark.match.view import View
 
@@ -75,6 +75,7 @@ class Group(Generic[T]):
                 column[row] = math.nan
         if self._area is Polygon:
             self._shapes[row] = None
+            self._heavies -= int(self._vertices[row] >= HEAVY_VERTICES)
         dead = self._size - len(self._rows)
         if dead > self._tuning.tail_max and dead > len(self._rows):
             self._compact()
@@ -163,7 +164,15 @@ class Group(Generic[T]):
     def _meets(self, shape: Shape, rows: Rows) -> Bools:
         if self._area is Point:
             return shape.contains_each(self._box[0][rows], self._box[1][rows])
-        return shape.met_by(self._shapes, self._vertices, rows)
+        reaches = self._shapes[rows]
+        if not self._heavies:
+            return shape.meets(reaches)
+        # The prepared form of the side with more vertices pays most.
+        heavier = self._vertices[rows] >= max(HEAVY_VERTICES, shape.vertices)
+        met = np.empty(len(rows), dtype=np.bool_)
+        met[heavier] = shapely.intersects(reaches[heavier], shape.reach)
+        met[~heavier] = shape.meets(reaches[~heavier])
+        return met
 
     def _plant(self) -> None:
         """Make a tree of all rows there are; rows added later are scanned until they are a quarter."""
@@ -189,9 +198,9 @@ class Group(Generic[T]):
             column[row] = bound
         if isinstance(area, Polygon):
             shape = area.shape
-            shape.prepare()
             self._shapes[row] = shape.reach
             self._vertices[row] = shape.vertices
+            self._heavies += shape.heavy
 
     def _clear(self, capacity: int) -> None:
         self._size = 0
@@ -204,6 +213,7 @@ class Group(Generic[T]):
         self._box: list[Floats] = [np.empty(0) for _ in range(4 if self._area is not None else 0)]
         self._shapes: NDArray[Any] = np.empty(0, dtype=object)
         self._vertices: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+        self._heavies = 0  # how many of the shapes are prepared
         self._tree = None
         self._treed = 0
         self._grow(capacity)

@@ -20,7 +20,10 @@ Bounds: TypeAlias = tuple[float, float, float, float]
 """min_lat, min_lon, max_lat, max_lon"""
 
 PAIR_BYTES = 16
-HEAVY_VERTICES = 48  # from here on a record that is tested against a few filters is worth preparing
+HEAVY_VERTICES = 48  # from here on a shape is prepared at once, a record's as well as a filter's
+PREPARE_MIN = (
+    32  # filters; a lighter record is prepared for as many, a lighter filter never: they would fill the memory
+)
 
 # Byte order mark, polygon, one ring, count of points. Rings are native doubles, as are numpy's.
 _WKB_ORDER = int(sys.byteorder == "little")
@@ -53,7 +56,7 @@ class Shape:
             self.prepare()
 
     def prepare(self) -> None:
-        """Pay now for many predicates later: filters do, and records of many vertices."""
+        """Pay now for many predicates later."""
         shapely.prepare(self.reach)
         shapely.prepare(self.solid)
 
@@ -70,18 +73,12 @@ class Shape:
         """Boundary included: one shared vertex is enough."""
         return bool(shapely.intersects(self.reach, other.reach))
 
-    def met_by(self, reaches: NDArray[Any], vertices: NDArray[np.int32], rows: NDArray[np.intp]) -> Bools:
-        """`intersects` for some rows of a column of prepared reaches, with their counts of vertices."""
-        others = reaches[rows]
-        if not self.heavy:
-            result: Bools = shapely.intersects(others, self.reach)
-            return result
-        # The prepared form of the side with more vertices pays most.
-        lighter = vertices[rows] < self.vertices
-        meets = np.empty(len(others), dtype=np.bool_)
-        meets[lighter] = shapely.intersects(self.reach, others[lighter])
-        meets[~lighter] = shapely.intersects(others[~lighter], self.reach)
-        return meets
+    def meets(self, reaches: NDArray[Any]) -> Bools:
+        """`intersects` for many that are not prepared."""
+        if len(reaches) >= PREPARE_MIN or self.vertices >= HEAVY_VERTICES:
+            shapely.prepare(self.reach)
+        result: Bools = shapely.intersects(self.reach, reaches)
+        return result
 
     def contains(self, lat: float, lon: float) -> bool:
         """Strictly inside: a point on an edge or a vertex is not."""
