@@ -5,7 +5,9 @@ SeamarkError
 ├── BadInput                 what was asked makes no sense
 │   ├── BadConfig            a setting is unknown or ill-typed; start-up stops
 │   ├── BadFilter            a constraint, pattern or geometry cannot be compiled
-│   ├── BadRequest           an HTTP request is malformed, or asks for what cannot be given
+│   ├── BadField             a field of a notification, or of what is asked for, does not fit its schema
+│   ├── UnknownEventType     only event types with a schema are taken, and this one has none
+│   ├── BadRequest           an HTTP request is malformed, or asks for what cannot be given: NotJson, UnknownField, WrongShape
 │   ├── RecordTooLarge       a record or a batch is beyond its bound
 │   └── BatchTooLarge        so many items do not fit one call
 ├── Denied                   Unauthenticated, Forbidden
@@ -55,8 +57,36 @@ class BadFilter(BadInput):
     code = "bad_filter"
 
 
+class BadField(BadInput):
+    """Fields: `field` where known, `details` where the cause says more than the message."""
+
+    code = "bad_field"
+
+
+class UnknownEventType(BadInput):
+    """Fields: `event_type`, `configured`."""
+
+    code = "unknown_event_type"
+
+
 class BadRequest(BadInput):
     code = "bad_request"
+
+
+class NotJson(BadRequest):
+    code = "not_json"
+
+
+class UnknownField(BadRequest):
+    """Fields: `field`."""
+
+    code = "unknown_field"
+
+
+class WrongShape(BadRequest):
+    """It is JSON, but a field is missing or of another type."""
+
+    code = "wrong_shape"
 
 
 class BodyTooLarge(BadRequest):

@@ -1,4 +1,8 @@
-"""Polygons and points as they come over the wire: `lat,lon,lat,lon,...`, latitude first."""
+"""Polygons and points as they come over the wire: `lat,lon,lat,lon,...`, latitude first.
+
+What a record carries is one of three texts: a polygon so written, with or without parentheses; a polygon as compact JSON pairs
+`[[lat,lon],...]`; or a point cloud, which is such pairs behind a mark.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,11 @@ from threading import Lock
 from seamark import limits
 from seamark.errors import BadFilter
 from seamark.log.record import Geometry
+from seamark.match.cloud import Cloud
 from seamark.match.shape import Bounds, Shape
 
 PAIRS_MIN = 4  # three vertices and the first one again
+CLOUD_MARK = "points:"
 
 _NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _ONE_NUMBER = re.compile(rf"\s*+{_NUMBER}\s*+")
@@ -73,7 +79,14 @@ class Point:
 
 def parse_polygon(text: str, *, name: str = "polygon") -> Polygon:
     """Raises BadFilter, which says exactly what is wrong with the text."""
-    return Polygon(text, *_parse_ring(text, name))
+    return Polygon(text, *_ring(_numbers(_unwrap(text, name), name, "polygon"), name))
+
+
+def parse_pairs(text: str, *, name: str = "polygon") -> Polygon:
+    """A polygon from compact JSON pairs, made by us from what a client sent."""
+    if text == "[]":
+        raise _bad(name, "polygon", "it is empty")
+    return Polygon(text, *_ring(_numbers_of_pairs(text, name), name))
 
 
 def parse_point(text: str, *, name: str = "point") -> Point:
@@ -87,11 +100,19 @@ def parse_point(text: str, *, name: str = "point") -> Point:
     return Point(text, numbers[0] + 0.0, numbers[1] + 0.0)
 
 
-def geometry_of(text: str, *, name: str = "polygon") -> Geometry:
-    """What a record carries for a polygon: the producer's own text, and its bounds."""
-    polygon = parse_polygon(text, name=name)
+def geometry_of(text: str, *, name: str = "polygon", pairs: bool = False) -> Geometry:
+    """What a record carries for a polygon: the producer's own text, and its bounds. `pairs`: the text is JSON."""
+    polygon = parse_pairs(text, name=name) if pairs else parse_polygon(text, name=name)
     POLYGONS.keep(text, polygon)
     return Geometry(text, *polygon.bounds)
+
+
+def geometry_of_cloud(text: str) -> Geometry:
+    """The same for a point cloud, as compact JSON pairs."""
+    cloud = _cloud_of(text)
+    marked = CLOUD_MARK + text
+    POLYGONS.keep(marked, cloud)
+    return Geometry(marked, *cloud.bounds)
 
 
 def geometry_of_value(value: object) -> Geometry | None:
@@ -112,7 +133,7 @@ class Polygons:
     __slots__ = ("_bytes", "_bytes_max", "_lock", "_polygons")
 
     def __init__(self, *, bytes_max: int = limits.MATCH_SHAPE_CACHE_BYTES) -> None:
-        self._polygons: dict[str, Polygon | None] = {}
+        self._polygons: dict[str, Polygon | Cloud | None] = {}
         self._bytes = 0
         self._bytes_max = bytes_max
         self._lock = Lock()  # history may be read in a thread; hits take no lock
@@ -120,20 +141,20 @@ class Polygons:
     def __len__(self) -> int:
         return len(self._polygons)
 
-    def find(self, text: str) -> Polygon | None:
-        """The polygon of a stored text, None when it is none."""
+    def find(self, text: str) -> Polygon | Cloud | None:
+        """The polygon or the cloud of a stored text, None when it is none."""
         try:
             return self._polygons[text]
         except KeyError:
             pass
         try:
-            polygon = parse_polygon(text)
+            polygon = _parse_stored(text)
         except BadFilter:
             polygon = None
         self.keep(text, polygon)
         return polygon
 
-    def keep(self, text: str, polygon: Polygon | None) -> None:
+    def keep(self, text: str, polygon: Polygon | Cloud | None) -> None:
         """Remember what a text means: whoever checks a record before it is stored saves the matching from parsing it
         again."""
         with self._lock:
@@ -151,9 +172,24 @@ class Polygons:
 POLYGONS = Polygons()
 
 
-def _parse_ring(text: str, name: str) -> tuple[bytes, Bounds]:
-    inner = _unwrap(text, name)
-    numbers = _numbers(inner, name, "polygon")
+def _parse_stored(text: str) -> Polygon | Cloud:
+    if text.startswith("["):
+        return parse_pairs(text)
+    if text.startswith(CLOUD_MARK):
+        return _cloud_of(text.removeprefix(CLOUD_MARK))
+    return parse_polygon(text)
+
+
+def _cloud_of(text: str) -> Cloud:
+    numbers = [number + 0.0 for number in _numbers_of_pairs(text, "point_cloud")]
+    return Cloud(array("d", numbers).tobytes(), _bounds(numbers, "point_cloud", "point cloud"))
+
+
+def _numbers_of_pairs(text: str, name: str) -> list[float]:
+    return _numbers(text[2:-2].replace("],[", ","), name, "polygon")
+
+
+def _ring(numbers: list[float], name: str) -> tuple[bytes, Bounds]:
     if len(numbers) % 2:
         raise _bad(name, "polygon", f"it has an odd count of numbers ({len(numbers)})")
     pairs = len(numbers) // 2

@@ -1,0 +1,1 @@
+"""The notify surface: schema-checked notifications, watched and replayed."""
