@@ -24,7 +24,8 @@ from seamark.http.app import Assembly
 from seamark.raw.docs import OPERATIONS as RAW
 from seamark.telemetry import logs
 from seamark.telemetry.events import EVENTS
-from seamark.telemetry.metrics import METRICS
+from seamark.telemetry.metrics import METRICS, Metric
+from seamark.topics.measures import SERIES
 from seamark.topics.surface import OPERATIONS as TOPICS
 from seamark.wire.exchange import Route
 
@@ -72,12 +73,19 @@ def settings() -> str:
 
 
 def metrics() -> str:
-    rows = [[code(row.name), row.kind, ", ".join(map(code, row.labels)), row.help] for row in METRICS]
+    def listed(metrics: Iterable[Metric]) -> str:
+        rows = [[code(row.name), row.kind, ", ".join(map(code, row.labels)), row.help] for row in metrics]
+        return table(["name", "kind", "labels", "meaning"], rows)
+
     return page(
         "Metrics",
         "src/seamark/telemetry/metrics.py",
         "Served at `/metrics` in the Prometheus text format, on the main port or on `metrics_port`.",
-        table(["name", "kind", "labels", "meaning"], rows),
+        listed(METRICS),
+        "## The topics surface",
+        "Served at `/v0/metrics`, as text or, to whoever accepts `application/json`, as JSON. These are the names that clients "
+        "of topics know; they are made from the ones above and a count of the topics.",
+        listed(SERIES),
     )
 
 

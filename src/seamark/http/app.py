@@ -21,6 +21,7 @@ from seamark.http.front import Authenticate, Front
 from seamark.http.health import Readiness, health_routes, metrics_route, openapi_route
 from seamark.http.openapi import Info
 from seamark.http.plane import Patience, Plane
+from seamark.http.realm import Realm
 from seamark.http.server import Listening, Server, loop_factory
 from seamark.log.engines.embedded import open_embedded
 from seamark.log.engines.memory import open_memory
@@ -33,6 +34,8 @@ from seamark.stream.hub import Hub
 from seamark.stream.wheel import Wheel
 from seamark.telemetry.metrics import Metrics
 from seamark.telemetry.supervise import supervise
+from seamark.topics import paths
+from seamark.topics.problem import topics_problem
 from seamark.topics.surface import TopicsSurface
 from seamark.wire.exchange import Headers, Route
 
@@ -54,12 +57,21 @@ class Assembly:
         self.log = _open_log(settings, clock, self.metrics)
         self.wheel = Wheel(clock)
         self.hub = Hub(self.log, self.wheel, self.metrics)
-        self.topics = TopicsSurface(self.log, self.hub, keys=keys, clock=clock, metrics=self.metrics, settings=settings)
         self.readiness = Readiness([self._unwritable])
+        self.topics = TopicsSurface(
+            self.log,
+            self.hub,
+            keys=keys,
+            clock=clock,
+            metrics=self.metrics,
+            settings=settings,
+            readiness=self.readiness,
+        )
         self.front = Front(
             self.routes(clock),
             authenticate=_authenticator(keys),
             inflight=InFlight(settings.max_inflight_per_key),
+            realms=[Realm(paths.ROOT, topics_problem, paths.topic_in)],
             metrics=self.metrics,
             clock=clock,
             access_log=AccessLog() if settings.access_log else None,

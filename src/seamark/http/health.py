@@ -36,6 +36,11 @@ class Readiness:
     def draining(self) -> None:
         self._draining = True
 
+    @property
+    def ending(self) -> bool:
+        """The server goes down: it will not become ready again."""
+        return self._draining
+
     def reasons(self) -> list[str]:
         if self._draining:
             return ["draining"]

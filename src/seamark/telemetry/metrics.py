@@ -122,10 +122,14 @@ class Metrics:
         """Call `refresh` before every scrape: for gauges that are cheaper to read than to keep."""
         self._refreshers.append(refresh)
 
-    def text(self) -> bytes:
-        """The Prometheus exposition."""
+    def refresh(self) -> None:
+        """Bring the cells up to date that are not kept so."""
         for refresh in self._refreshers:
             refresh()
+
+    def text(self) -> bytes:
+        """The Prometheus exposition."""
+        self.refresh()
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Family]:

@@ -158,7 +158,8 @@ class TopicRoutes:
     def _route(self, method: str, path: str, handler: Handler, action: str, *, hot: bool = False) -> Route:
         summary, openapi = OPERATIONS[method, path]
         size = 0 if method in {"GET", "DELETE"} else self._body_bytes_max
-        return Route(method, path, handler, summary, action, topics_problem, size, hot, openapi)
+        named = "topic" if "{topic}" in path else ""
+        return Route(method, path, handler, summary, action, topics_problem, size, hot, openapi, named)
 
 
 def cursor_after(name: str) -> str:

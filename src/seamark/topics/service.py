@@ -49,6 +49,7 @@ class Topics:
         self.on_removal: Callable[[str], Awaitable[list[str]]] = _no_routers
         self.on_deletion: Callable[[str], None] = lambda stream: None
         self.queue_facts: Callable[[StreamState], Awaitable[Mapping[str, int]]] = _all_ready
+        self.loaded = False
         self._topics_max = topics_max
         self._unsubscribe = log.wakeup.subscribe(self._hear)
 
@@ -58,6 +59,7 @@ class Topics:
         while states := await self.log.streams(prefix=PREFIX, after=after, limit=limits.TOPICS_LISTED_MAX):
             self.known.update(state.name for state in states)
             after = states[-1].name
+        self.loaded = True
 
     def close(self) -> None:
         """Nobody waits any longer."""

@@ -13,7 +13,8 @@ from seamark.log.protocol import Log
 from seamark.stream.hub import Hub
 from seamark.telemetry.metrics import Metrics
 from seamark.telemetry.supervise import supervise
-from seamark.topics import docs, queue_docs, watch_docs
+from seamark.topics import docs, probe_docs, queue_docs, watch_docs
+from seamark.topics.probes import Probes, Readiness, Sights
 from seamark.topics.queue_routes import QueueRoutes
 from seamark.topics.queues import Queues
 from seamark.topics.routes import TopicRoutes
@@ -23,14 +24,22 @@ from seamark.topics.watch import Watches
 from seamark.topics.watch_routes import WatchRoutes
 from seamark.wire.exchange import Route
 
-OPERATIONS = {**docs.OPERATIONS, **watch_docs.OPERATIONS, **queue_docs.OPERATIONS}
+OPERATIONS = {**docs.OPERATIONS, **watch_docs.OPERATIONS, **queue_docs.OPERATIONS, **probe_docs.OPERATIONS}
 
 
 class TopicsSurface:
     """Make it inside the running loop. `start` begins what runs by itself, `drain` ends it."""
 
     def __init__(
-        self, log: Log, hub: Hub, *, keys: KeyRing, clock: Clock, metrics: Metrics, settings: Settings
+        self,
+        log: Log,
+        hub: Hub,
+        *,
+        keys: KeyRing,
+        clock: Clock,
+        metrics: Metrics,
+        settings: Settings,
+        readiness: Readiness,
     ) -> None:
         self.topics = Topics(log, clock, topics_max=settings.max_topics)
         self._tasks: list[asyncio.Task[None]] = []
@@ -50,10 +59,24 @@ class TopicsSurface:
         self._queue_routes = QueueRoutes(self.queues, hub, self.slots, clock, body_bytes_max=settings.max_body_bytes)
         self.topics.queue_facts = self.queues.facts
         self.topics.on_deletion = self.queues.records_deleted
+        sights = Sights(
+            readiness=readiness,
+            routers=lambda: 0,
+            leases=lambda: self.queues.in_flight,
+            jobs=self.queues.standing_now,
+            connections=lambda: self.slots.open,
+            sessions=lambda: len(self.watches.sessions),
+        )
+        self._probes = Probes(self.topics, sights, metrics, clock, guarded=settings.probe_auth)
 
     def table(self) -> list[Route]:
         """The surface's rows of the route table."""
-        return [*self._routes.table(), *self._watch_routes.table(), *self._queue_routes.table()]
+        return [
+            *self._routes.table(),
+            *self._watch_routes.table(),
+            *self._queue_routes.table(),
+            *self._probes.table(),
+        ]
 
     def start(self) -> None:
         self.watches.start()
