@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from seamark.errors import WriteFailed
-from seamark.log.protocol import StreamState
+from seamark.errors import NotEmpty, WriteFailed
+from seamark.log.protocol import Append, StreamState
+from seamark.log.record import Draft
+from seamark.topics.model import TopicConfig
 from tests.topics.rig import TopicsRig
 
 KEYS = {
@@ -185,8 +187,6 @@ async def test_a_queue_says_how_its_jobs_stand(rig: TopicsRig) -> None:
 
 
 async def test_making_sure_of_a_topic(rig: TopicsRig) -> None:
-    from seamark.topics.model import TopicConfig
-
     topics = rig.surface.topics
     assert await topics.ensure("t", TopicConfig(cap_records=3)) is True
     assert await topics.ensure("t", TopicConfig(cap_records=9)) is False
@@ -252,3 +252,37 @@ async def test_a_store_that_fails_is_our_fault_and_says_no_more(
     error = (await rig.call("POST", "/topics/t", ONE, status=500))["error"]
     assert error["code"] == "internal"
     assert "/var" not in error["message"]
+
+
+async def test_a_log_that_only_answers_later_is_served_as_well(rig: TopicsRig) -> None:
+    rig.surface.topics.reads = None
+    configured = {**ONE, "config": {"cap_records": 2}}
+    assert (await rig.call("POST", "/topics/t", configured, status=201))["created"] is True
+    await rig.call("POST", "/topics/t", configured, status=200)
+    await rig.write("t", 2, node="me")
+    page = await rig.diff("t", node="me")
+    assert ([record["$seq"] for record in page["records"]], page["tombstone"]["gap_to"]) == ([2], 1)
+    asked = asyncio.ensure_future(rig.diff("t", 3, wait_ms=20_000))
+    await asyncio.sleep(0.01)
+    await rig.write("t", 4)
+    assert [record["$seq"] for record in (await asked)["records"]] == [4]
+    await rig.call("POST", "/topics/nothing/diff", {"wait_ms": 20_000}, status=404)
+    assert len(rig.surface.topics.waiting) == 0
+
+
+async def test_what_was_accepted_before_the_removal_is_not_lost_to_it(rig: TopicsRig) -> None:
+    await rig.call("PUT", "/topics/t")
+    receipts: list[object] = []
+    rig.log.writer.submit(Append(stream="topics:t", drafts=[Draft(b"1")]), receipts.append)
+    with pytest.raises(NotEmpty):
+        await rig.surface.topics.remove("t", if_empty=True)
+    assert (await rig.state("t"))["count"] == len(receipts) == 1
+
+
+async def test_a_stop_answers_whoever_waits(rig: TopicsRig) -> None:
+    await rig.write("t", 1)
+    asked = [asyncio.ensure_future(rig.diff("t", 1, wait_ms=20_000)) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    await rig.assembly.drain()
+    assert [page["next_from_seq"] for page in await asyncio.gather(*asked)] == [1, 1, 1]
+    assert (await rig.diff("t", 1, wait_ms=20_000))["records"] == []
