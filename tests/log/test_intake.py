@@ -101,3 +101,12 @@ def test_the_edge_is_inside(draft: Draft) -> None:
         )
     except SeamarkError as error:
         pytest.fail(str(error))
+
+
+def test_settings_are_judged_however_often_they_come() -> None:
+    good, bad = StreamSettings(cap_records=1), StreamSettings(cap_records=-1)
+    for _ in range(2):
+        intake.measure(Append(stream="t", create=good))
+        for _ in range(2):
+            with pytest.raises(BadInput):
+                intake.measure(Append(stream="t", create=bad))

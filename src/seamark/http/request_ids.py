@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from struct import Struct
+from uuid import UUID
 
-_BATCH = 256  # one system call for so many ids
-_VARIANT = "89ab"
+_BATCH = 256  # one system call, and one stroke over the fixed bits, for so many ids
+_GROUPS = Struct("8s4s4s4s12s")
+_RANDOM = int.from_bytes(UUID("ffffffff-ffff-0fff-3fff-ffffffffffff").bytes * _BATCH)
+_FIXED = int.from_bytes(UUID("00000000-0000-4000-8000-000000000000").bytes * _BATCH)
 
 
 class RequestIds:
@@ -24,10 +28,6 @@ class RequestIds:
         return self._ready.pop()
 
     def _batch(self) -> list[str]:
-        text = self._entropy(16 * _BATCH).hex()
-        return [_format(text[at : at + 32]) for at in range(0, len(text), 32)]
-
-
-def _format(h: str) -> str:
-    variant = _VARIANT[int(h[16], 16) & 3]
-    return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{variant}{h[17:20]}-{h[20:]}"
+        bits = int.from_bytes(self._entropy(16 * _BATCH)) & _RANDOM | _FIXED
+        digits = b"%0*x" % (32 * _BATCH, bits)
+        return [b"-".join(groups).decode() for groups in _GROUPS.iter_unpack(digits)]

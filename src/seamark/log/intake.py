@@ -11,11 +11,13 @@ from seamark.log.protocol import Append, Put
 from seamark.log.record import Draft, Geometry
 from seamark.log.settings import Discard, Durability, StreamSettings
 
+_sound = StreamSettings()  # the last that were found good: most appends bring the very same ones
 _BOUNDS = ("cap_records", "cap_bytes", "ttl_ms", "latest_per_subject", "dedupe_window_ms")
 
 
 def measure(append: Append) -> tuple[int, int]:
     """Bytes of the records, and of everything. Raises BadInput, RecordTooLarge."""
+    global _sound
     if append.stream:
         check_text("stream name", append.stream, limits.STREAM_NAME_BYTES_MAX)
     elif append.drafts or append.key is not None or append.create is not None or append.expect_head is not None:
@@ -28,8 +30,9 @@ def measure(append: Append) -> tuple[int, int]:
         )
     if append.key is not None:
         check_text("idempotency key", append.key, limits.KEY_BYTES_MAX)
-    if append.create is not None:
+    if append.create is not None and append.create is not _sound:
         check_settings(append.create)
+        _sound = append.create
     if not 0 <= append.stamp_bytes <= limits.STAMP_BYTES_MAX:
         raise BadInput(f"a stamp has at most {limits.STAMP_BYTES_MAX} bytes", max=limits.STAMP_BYTES_MAX)
     records_size = size = measure_drafts(append.drafts, append.stamp_bytes)
