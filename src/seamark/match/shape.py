@@ -21,9 +21,7 @@ Bounds: TypeAlias = tuple[float, float, float, float]
 
 PAIR_BYTES = 16
 HEAVY_VERTICES = 48  # from here on a shape is prepared at once, a record's as well as a filter's
-PREPARE_MIN = (
-    32  # filters; a lighter record is prepared for as many, a lighter filter never: they would fill the memory
-)
+PREPARE_MIN = 32  # filters that a lighter record is prepared for; lighter filters never are, for the memory's sake
 
 # Byte order mark, polygon, one ring, count of points. Rings are native doubles, as are numpy's.
 _WKB_ORDER = int(sys.byteorder == "little")

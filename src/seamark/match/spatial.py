@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import OrderedDict
 from threading import Lock
 
 from seamark import limits
@@ -133,7 +134,8 @@ class Polygons:
     __slots__ = ("_bytes", "_bytes_max", "_lock", "_polygons")
 
     def __init__(self, *, bytes_max: int = limits.MATCH_SHAPE_CACHE_BYTES) -> None:
-        self._polygons: dict[str, Polygon | Cloud | None] = {}
+        # A plain dict steps over all that it has lost before it comes to its oldest.
+        self._polygons: OrderedDict[str, Polygon | Cloud | None] = OrderedDict()
         self._bytes = 0
         self._bytes_max = bytes_max
         self._lock = Lock()  # history may be read in a thread; hits take no lock
@@ -163,8 +165,7 @@ class Polygons:
                 return
             self._bytes += len(text)
             while self._bytes > self._bytes_max:
-                oldest = next(iter(self._polygons))
-                del self._polygons[oldest]
+                oldest, _ = self._polygons.popitem(last=False)
                 self._bytes -= len(oldest)
             self._polygons[text] = polygon
 
