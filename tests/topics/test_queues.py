@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
@@ -27,6 +27,7 @@ from seamark.topics.model import TopicConfig, TopicType, stream_of
 from seamark.topics.queue import Job, Queue, Standing, Want
 from seamark.topics.queues import Queues
 from seamark.topics.service import Topics
+from tests.stream.conftest import Narrow
 
 NAME = "jobs"
 STREAM = stream_of(NAME)
@@ -35,9 +36,11 @@ STREAM = stream_of(NAME)
 class Bench:
     """A log with queues on it, in a process that can end and begin again."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, narrow: bool = False) -> None:
+        """`narrow`: the log is one whose reads wait, and that keeps nothing on a shelf."""
         self.clock = ManualClock()
         self.path = path
+        self.narrow = narrow
         self.begin()
 
     def begin(self) -> None:
@@ -46,6 +49,8 @@ class Bench:
             self.log: LocalLog = open_memory(self.clock, metrics)
         else:
             self.log = open_embedded(self.path, self.clock, metrics)
+        if self.narrow:
+            self.log = cast("LocalLog", Narrow(self.log, silent=False))
         self.wheel = Wheel(self.clock)
         self.hub = Hub(self.log, self.wheel, metrics)
         self.topics = Topics(self.log, self.clock)
@@ -91,9 +96,9 @@ class Bench:
         return [record.seq for record in page.records]
 
 
-@pytest_asyncio.fixture(params=["memory", "embedded"])
+@pytest_asyncio.fixture(params=["memory", "embedded", "narrow"])
 async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
-    made = Bench(None if request.param == "memory" else tmp_path)
+    made = Bench(tmp_path if request.param == "embedded" else None, narrow=request.param == "narrow")
     await made.configure()
     yield made
     await made.end()
@@ -303,7 +308,7 @@ async def test_claims_of_one_window_are_served_round_robin(bench: Bench) -> None
     await bench.configure(claim_jitter_ms=200)
     await bench.write(*range(5))
     claims = [asyncio.create_task(bench.claim(node, most=most)) for node, most in (("a", 10), ("b", 1), ("c", 10))]
-    for _ in range(5):
+    for _ in range(10):
         await asyncio.sleep(0)
     assert not any(claim.done() for claim in claims)
     bench.clock.advance(0.25)
