@@ -17,11 +17,13 @@ from seamark.topics.surface import TopicsSurface
 
 
 class TopicsRig:
-    """Make it inside a running loop; `close` it there. `environment` is that of the server."""
+    """Make it inside a running loop; `close` it there. `environment` is that of the server; with `data` its engine is
+    the embedded one, in that directory."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None, *, data: Path | None = None) -> None:
         self.clock = ManualClock()
-        settings = config.load({"engine": "memory"}, environ=environment or {}, directory=Path(__file__).parent)
+        flags = {"engine": "memory"} if data is None else {"engine": "embedded", "data": str(data)}
+        settings = config.load(flags, environ=environment or {}, directory=Path(__file__).parent)
         self.assembly = Assembly(settings, clock=self.clock)
         self.assembly.readiness.started()
         transport = httpx.ASGITransport(build_asgi(self.assembly.front))

@@ -53,11 +53,12 @@ class SessionRows:
         trusted = rows.pop(_EXACT, None) is not None
         if trusted:
             self._submit([Put(SPACE, _EXACT, None)], ())
-        return [
-            _session(key[:-1], row, rows[key[:-1] + _PLACES], trusted=trusted)
+        found = [
+            _session(key[:-1], row, rows.get(key[:-1] + _PLACES, b""), trusted=trusted)
             for key, row in rows.items()
-            if key.endswith(_DEFINITION) and key[:-1] + _PLACES in rows
+            if key.endswith(_DEFINITION)
         ]
+        return [watch for watch in found if watch is not None]
 
     async def add(self, watch: WatchSession) -> None:
         """Durable when it returns. A store that takes no writes now is no reason not to watch."""
@@ -150,11 +151,14 @@ def _moved(watch: WatchSession) -> Put | None:
     return None if watch.saved == before else put
 
 
-def _session(key: bytes, definition: bytes, places: bytes, *, trusted: bool) -> WatchSession:
-    wanted, streams = _definition.decode(definition)
-    packed, instances = _places.decode(places)
-    seqs = array("Q", packed)
-    cursors = [Cursor(seq, instance) for seq, instance in zip(seqs, instances, strict=True)]
-    watch = WatchSession(key, wanted, TopicSet(streams), cursors)
+def _session(key: bytes, definition: bytes, places: bytes, *, trusted: bool) -> WatchSession | None:
+    """None for rows that another version wrote: its client makes a new session."""
+    try:
+        wanted, streams = _definition.decode(definition)
+        packed, instances = _places.decode(places)
+        cursors = [Cursor(seq, instance) for seq, instance in zip(array("Q", packed), instances, strict=True)]
+        watch = WatchSession(key, wanted, TopicSet(streams), cursors)
+    except (msgspec.MsgspecError, ValueError):
+        return None
     watch.trusted = trusted
     return watch
