@@ -1,4 +1,4 @@
-"""Topics as a client sees them, on our data plane and as plain ASGI under another server."""
+"""Topics as a client sees them, on our data plane; test_diff.py and the tests in this process run as plain ASGI too."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from seamark.testing.server import SERVE
+
+pytestmark = pytest.mark.parametrize("server", [SERVE], ids=["our server"], indirect=True, scope="module")
 CONFIG_KEYS = [
     "type", "ttl_ms", "cap_records", "cap_bytes", "discard", "durable", "durability", "priority", "auto_priority",
     "auto_create", "idempotency_window_ms", "dedupe_node", "lease_ms", "claim_jitter_ms", "max_deliveries", "dead_letter",

@@ -1,4 +1,4 @@
-"""Writing as a client sees it, on our data plane and as plain ASGI under another server."""
+"""Writing as a client sees it, on our data plane; test_diff.py and the tests in this process run as plain ASGI too."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import httpx
 import pytest
 
 from seamark import limits
-from seamark.testing.server import ServerProcess
+from seamark.testing.server import SERVE, ServerProcess
 from tests.topics.test_routes import JSON, put, refusal, write
 
+pytestmark = pytest.mark.parametrize("server", [SERVE], ids=["our server"], indirect=True, scope="module")
 MOST = limits.RECORDS_PER_APPEND_MAX
 
 
