@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from seamark.errors import NotEmpty, WriteFailed
+from seamark.errors import NotEmpty, QuotaExceeded, WriteFailed
 from seamark.log.protocol import Append, StreamState
 from seamark.log.record import Draft
 from seamark.topics.model import TopicConfig
@@ -112,6 +112,11 @@ async def test_topics_from_before_count(rig: TopicsRig) -> None:
     assert not topics.full
     await topics.load()
     assert topics.full
+    topics.check_room(0)
+    await rig.call("DELETE", "/topics/t0")
+    topics.check_room(1)
+    with pytest.raises(QuotaExceeded):
+        topics.check_room(2)
     topics.close()
 
 

@@ -71,11 +71,11 @@ class Topics:
     @property
     def full(self) -> bool:
         """Whether another topic would be one too many."""
-        return bool(self._topics_max) and len(self.known) >= self._topics_max
+        return not self._has_room(1)
 
-    def check_room(self) -> None:
-        """Asked before a topic is made. Raises QuotaExceeded."""
-        if self.full:
+    def check_room(self, wanted: int = 1) -> None:
+        """Asked before so many topics are made. Raises QuotaExceeded."""
+        if wanted and not self._has_room(wanted):
             message = f"there are {self._topics_max} topics, and no more may be made"
             raise QuotaExceeded(message, limit="max_topics", max=self._topics_max)
 
@@ -159,6 +159,9 @@ class Topics:
         return dropped.existed, await self.on_removal(name)
 
     # -- inside
+
+    def _has_room(self, wanted: int) -> bool:
+        return not self._topics_max or len(self.known) + wanted <= self._topics_max
 
     async def _settled(self, stream: str) -> StreamState | None:
         """The stream once everything accepted for it is committed: a deletion of nothing waits for that. Nothing else
