@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seamark.log.record import Record
 from seamark.match.filter import Filter
 from seamark.match.index import FilterIndex
 from seamark.match.spatial import POLYGONS, geometry_of_cloud, parse_point, parse_polygon
 
+Pair = tuple[int, int]
 SQUARE = "0,0,0,10,10,10,10,0,0,0"
 
 
@@ -35,6 +38,25 @@ def test_polygons_find_points(text: str, answer: bool) -> None:
         index.add(Filter(area=parse_polygon(f"80,{number},80,{number + 1},81,{number},80,{number}")), f"far{number}")
     assert wanted.matches(record(text)) is answer
     assert list(index.match(record(text))) == (["a"] if answer else [])
+
+
+PAIR = st.tuples(st.integers(-5, 5), st.integers(-5, 5))
+
+
+@given(st.lists(PAIR, min_size=1, max_size=6), st.lists(st.tuples(PAIR, PAIR), min_size=1, max_size=12))
+def test_rectangles_find_points_as_anybody_would(
+    points: list[tuple[int, int]], corners: list[tuple[Pair, Pair]]
+) -> None:
+    index: FilterIndex[int] = FilterIndex()
+    hits = set()
+    for number, ((lat, lon), (height, width)) in enumerate(corners):
+        top, right = lat + abs(height) + 1, lon + abs(width) + 1
+        area = parse_polygon(f"{lat},{lon},{lat},{right},{top},{right},{top},{lon},{lat},{lon}")
+        index.add(Filter(area=area), number)
+        if any(lat <= place[0] <= top and lon <= place[1] <= right for place in points):
+            hits.add(number)
+    text = ",".join(f"[{lat},{lon}]" for lat, lon in points)
+    assert set(index.match(record(f"[{text}]"))) == hits
 
 
 def test_nothing_is_inside_points() -> None:

@@ -139,7 +139,8 @@ def _fields(
             if field.required and not (name == POLYGON and POINT in identifier):
                 raise _missing(name, operation)
         elif isinstance(value := identifier[name], dict):
-            constraints.append((event.positions[name], field.constraint(value)))
+            constraint = field.constraint(value)  # only fields of the subject have any
+            constraints.append((event.positions[name], constraint))
         else:
             values[name] = field.read(value) if isinstance(value, str) else field.read_other(value)
     return values, constraints
