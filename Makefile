@@ -19,12 +19,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run test check quick lint bench docs clean
+.PHONY: run test check quick lint bench docs clean chromium
 
 run: $(VENV)/.server
 	$(BIN)/seamark serve --demo $(ARGS)
 
-test: $(VENV)/.dev lint
+test: $(VENV)/.dev chromium lint
 	$(BIN)/pytest $(ARGS)
 
 # On all cores, lint beside the tests; the full gate is not, because its crash tests and benchmarks want the machine for
@@ -33,7 +33,11 @@ check: $(VENV)/.dev
 	@$(MAKE) --no-print-directory -j 2 lint quick
 
 quick: $(VENV)/.dev
-	$(BIN)/pytest -q -n logical --dist worksteal -m "not slow and not crash and not bench" $(ARGS)
+	$(BIN)/pytest -q -n logical --dist worksteal -m "not slow and not crash and not bench and not browser" $(ARGS)
+
+# Not pinned: Debian keeps only the current one, and that is also what users have.
+chromium:
+	@sh tests/browser/chromium.sh
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
