@@ -74,10 +74,10 @@ class OrderedProtocol(HttpToolsProtocol):
         self.unwritten += len(turn.answer)
         if self.busy or turn is not self.turns[0]:
             return
-        if len(self.turns) == 1 and turn.pipe is None:
-            self._advance()
-        else:
+        if len(self.turns) > 1 or turn.pipe is not None:
             self._flush_soon()
+        elif not self._write_only(turn):
+            self._advance()
 
     def attend(self, exchange: PlaneExchange, result: Awaitable[None]) -> None:
         """A coroutine route: it gets a task, and its exception an answer."""

@@ -134,7 +134,7 @@ class Gate:
             ledger.last_ts = ts
             revision.arrive(records, ticket.size)
             group.bytes += ticket.size
-        self._classify(revision, ticket)
+        self._classify(group, revision, ticket)
         if append.key is not None:
             group.keys[revision.meta.id, append.key] = ticket
             revision.keys.append((append.key, ticket.row(group.now)))
@@ -142,12 +142,15 @@ class Gate:
             group.puts += [(revision, put) for put in append.puts]
         group.tickets.append(ticket)
 
-    def _classify(self, revision: Revision, ticket: Ticket) -> None:
+    def _classify(self, group: Group, revision: Revision, ticket: Ticket) -> None:
         """Whether the acknowledgement may come before the commit."""
         durability = revision.meta.settings.durability
+        if durability is Durability.FSYNC:
+            return
         covered = not revision.created and (not self._store.durable or ticket.last <= revision.ledger.meta.reserved)
         if durability is Durability.EPHEMERAL:
             revision.must_commit |= not covered or bool(ticket.append.puts)
-        elif durability is not Durability.FSYNC:
+        else:
             # What is pending from an earlier turn could not be committed: then nothing is promised ahead of a commit.
             ticket.early = covered and not revision.ledger.pending
+            group.early |= ticket.early

@@ -63,7 +63,7 @@ class Ticket:
 class Group:
     """Everything one turn works on."""
 
-    __slots__ = ("answers", "bytes", "keys", "now", "puts", "revisions", "tickets")
+    __slots__ = ("answers", "bytes", "early", "keys", "now", "puts", "revisions", "tickets")
 
     def __init__(self, now: int) -> None:
         self.now = now
@@ -73,3 +73,4 @@ class Group:
         self.puts: list[tuple[Revision | None, Put]] = []
         self.answers: list[tuple[Done, Receipt | SeamarkError]] = []  # decided without a commit
         self.bytes = 0
+        self.early = False  # some ticket is acknowledged before the commit

@@ -28,6 +28,7 @@ from seamark.telemetry import events, logs
 from seamark.telemetry.metrics import Metrics
 
 _log = logs.logger("log")
+_AT_ONCE = Timing(0.0, 0.0)
 
 
 class GroupWriter:
@@ -177,7 +178,7 @@ class GroupWriter:
         for done, answer in group.answers:
             self._answer(done, answer)
         group.answers.clear()
-        late = [ticket for ticket in group.tickets if not ticket.early]
+        late = [ticket for ticket in group.tickets if not ticket.early] if group.early else group.tickets
         revisions = [
             revision for revision in group.revisions.values() if not revision.closed and revision not in damaged
         ]
@@ -200,6 +201,8 @@ class GroupWriter:
     def _show_early(self, group: Group) -> dict[Revision, SeamarkError]:
         """Acknowledge what does not wait for the commit, and make it visible. Returns what could not be."""
         instant = [revision for revision in group.revisions.values() if self._is_instant(revision)]
+        if not instant and not group.early:
+            return {}
         damaged = self._committer.commit(instant, shelf=False)[1] if instant else {}
         shown: dict[Revision, list[Record]] = {}
         for ticket in group.tickets:
@@ -207,7 +210,7 @@ class GroupWriter:
             if revision is None:
                 continue
             if revision.closed:
-                ticket.early = True
+                ticket.early = group.early = True
             elif ticket.early:
                 if ticket.records:
                     revision.ledger.show(ticket.records, ticket.size)
@@ -217,7 +220,7 @@ class GroupWriter:
                 self._values.show(ticket.append.puts)
         for ticket in group.tickets:
             if ticket.early:
-                self._acknowledge(ticket, Timing(0.0, 0.0))
+                self._acknowledge(ticket, _AT_ONCE)
         news = [_news(rev, rev.fresh, synced=True) for rev in instant if rev.fresh and rev not in damaged]
         for revision, records in shown.items():
             news.append(_news(revision, records))
@@ -249,7 +252,7 @@ class GroupWriter:
                 self._answer(done, answer)
 
     def _answer(self, done: Done, answer: Receipt | SeamarkError) -> None:
-        if isinstance(answer, SeamarkError):
+        if not isinstance(answer, Receipt):
             self._refused.value += 1
         elif answer.deduped:
             self._deduped.value += 1
