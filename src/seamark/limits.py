@@ -179,6 +179,20 @@ LONG_POLL_MS_MAX = _limit("LONG_POLL_MS_MAX", 30_000, "ms", "one such wait; belo
 TOPIC_RECORDS_MAX = _limit("TOPIC_RECORDS_MAX", 1_000, "records", "one diff, or one record frame of a topics watch")
 TOPICS_LISTED_MAX = _limit("TOPICS_LISTED_MAX", 1_000, "topics", "one page of a list")
 TOPICS_LISTED_DEFAULT = _limit("TOPICS_LISTED_DEFAULT", 100, "topics", "one page of a list")
+ROUTERS_AT_WORK_MAX = _limit(
+    "ROUTERS_AT_WORK_MAX",
+    32,
+    "routers",
+    "copying at the same moment; their commits become one, and the others wait in line",
+)
+ROUTER_BATCH_RECORDS = _limit("ROUTER_BATCH_RECORDS", 1_000, "records", "of its source, in one turn of a router")
+ROUTER_HOPS_MAX = _limit("ROUTER_HOPS_MAX", 8, "copies", "of one record around a circle of routers that is allowed")
+ROUTER_KEYS_MAX = _limit(
+    "ROUTER_KEYS_MAX", 10_000, "keys", "of copies still to be made, found in a dest where somebody else wrote them"
+)
+ROUTER_RETRY_SECONDS_MAX = _limit(
+    "ROUTER_RETRY_SECONDS_MAX", 5, "seconds", "longest pause before a router that could not go on is tried again"
+)
 TOPICS_MEASURED_MAX = _limit(
     "TOPICS_MEASURED_MAX", 1_000, "topics", "with metrics of their own: what scrapes them keeps each series for ever"
 )

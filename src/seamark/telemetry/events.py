@@ -64,6 +64,12 @@ DEAD_LETTER_REFUSED = _event(
     "warning",
     "A job was delivered as often as its queue allows, but the dead letter topic did not take it; it is delivered again.",
 )
+ROUTER_WAITS = _event(
+    "topics.router_waits",
+    "warning",
+    "A router cannot go on: its dest is full or gone, or the store takes no writes. It keeps its place and is tried again.",
+)
+ROUTER_RESUMED = _event("topics.router_resumed", "info", "A router that had to wait goes on; nothing was passed over.")
 WATCHES_UNSAVED = _event(
     "topics.watches_unsaved",
     "warning",

@@ -56,6 +56,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("seamark_stream_deliveries_total", "counter", "Records handed to readers, live or from history.", ("phase",)),
     Metric("seamark_stream_lagging", "gauge", "Readers outside the live set because their connection is slower."),
     Metric("seamark_stream_gaps_total", "counter", "Gaps told to readers, by reason.", ("loss",)),
+    # -- topics
+    Metric("seamark_topics_routers", "gauge", "Routers that exist."),
+    Metric("seamark_topics_routers_waiting", "gauge", "Routers that cannot go on for now: dest full or gone, or no writes."),
+    Metric("seamark_topics_forwarded_total", "counter", "Copies that routers made."),
+    Metric("seamark_topics_forward_lost_total", "counter", "Source records lost before their router came to them, told in the dest."),
     # -- http
     Metric("seamark_http_connections", "gauge", "Open connections."),
     Metric("seamark_http_requests_total", "counter", "Requests by route pattern, method and status.", ("route", "method", "status")),

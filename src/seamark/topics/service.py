@@ -31,7 +31,7 @@ async def _all_ready(state: StreamState) -> Mapping[str, int]:
 class Topics:
     """All topics of one log. The attributes that are functions are places for the surface's other parts:
 
-    `derived`       whether a router feeds this topic
+    `derived`       whether routers may still owe this topic something
     `before_read`   bring such a topic up to date, so that its readers see what was written to its source
     `on_removal`    a topic goes: remove the routers that name it, and say which those were
     `on_deletion`   some records of a topic (by its stream) are gone by request: jobs of a queue may be among them

@@ -13,10 +13,12 @@ from seamark.log.protocol import Log
 from seamark.stream.hub import Hub
 from seamark.telemetry.metrics import Metrics
 from seamark.telemetry.supervise import supervise
-from seamark.topics import docs, probe_docs, queue_docs, watch_docs
+from seamark.topics import docs, probe_docs, queue_docs, router_docs, watch_docs
 from seamark.topics.probes import Probes, Readiness, Sights
 from seamark.topics.queue_routes import QueueRoutes
 from seamark.topics.queues import Queues
+from seamark.topics.router_book import RouterBook
+from seamark.topics.router_routes import RouterRoutes
 from seamark.topics.routes import TopicRoutes
 from seamark.topics.service import Topics
 from seamark.topics.slots import StreamSlots
@@ -24,7 +26,13 @@ from seamark.topics.watch import Watches
 from seamark.topics.watch_routes import WatchRoutes
 from seamark.wire.exchange import Route
 
-OPERATIONS = {**docs.OPERATIONS, **watch_docs.OPERATIONS, **queue_docs.OPERATIONS, **probe_docs.OPERATIONS}
+OPERATIONS = {
+    **docs.OPERATIONS,
+    **watch_docs.OPERATIONS,
+    **router_docs.OPERATIONS,
+    **queue_docs.OPERATIONS,
+    **probe_docs.OPERATIONS,
+}
 
 
 class TopicsSurface:
@@ -44,6 +52,11 @@ class TopicsSurface:
         self.topics = Topics(log, clock, topics_max=settings.max_topics)
         self._tasks: list[asyncio.Task[None]] = []
         self._routes = TopicRoutes(self.topics, clock, body_bytes_max=settings.max_body_bytes)
+        self.routers = RouterBook(self.topics, metrics, routers_max=settings.max_routers)
+        self._router_routes = RouterRoutes(self.routers, clock, body_bytes_max=settings.max_body_bytes)
+        self.topics.derived = self.routers.forwarding.owes
+        self.topics.before_read = self.routers.forwarding.catch_up
+        self.topics.on_removal = self.routers.topic_removed
         self.slots = StreamSlots(settings.max_sse_connections, settings.max_sse_connections_per_key)
         self.watches = Watches(
             self.topics,
@@ -61,7 +74,7 @@ class TopicsSurface:
         self.topics.on_deletion = self.queues.records_deleted
         sights = Sights(
             readiness=readiness,
-            routers=lambda: 0,
+            routers=lambda: len(self.routers.roster),
             leases=lambda: self.queues.in_flight,
             jobs=self.queues.standing_now,
             connections=lambda: self.slots.open,
@@ -74,6 +87,7 @@ class TopicsSurface:
         return [
             *self._routes.table(),
             *self._watch_routes.table(),
+            *self._router_routes.table(),
             *self._queue_routes.table(),
             *self._probes.table(),
         ]
@@ -81,13 +95,16 @@ class TopicsSurface:
     def start(self) -> None:
         self.watches.start()
         self.queues.start()
+        self.routers.forwarding.start()
         self._tasks.append(supervise("topics.load", self.topics.load))
+        self._tasks.append(supervise("topics.routers", self.routers.settle))
 
     async def drain(self) -> None:
         """Whoever waits is answered, and nothing runs by itself any longer. May be called again."""
         self.topics.close()
         await self.watches.drain()
         await self.queues.drain()
+        await self.routers.forwarding.drain()
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
