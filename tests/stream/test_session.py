@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import ClassVar
 
 import pytest
 
@@ -16,8 +17,9 @@ from seamark.log.watermarks import Cursor
 from seamark.match.filter import Filter
 from seamark.stream.dialect import Close, Span
 from seamark.stream.leg import LegSpec
+from seamark.stream.pipe import Block
 from seamark.stream.session import Session
-from tests.stream.conftest import BoundedDialect, Frame, LineScript, TapPipe, World, build, seqs
+from tests.stream.conftest import BoundedDialect, Frame, LineScript, TapPipe, World, build, line, seqs
 
 
 def kinds(frames: list[Frame]) -> list[str]:
@@ -89,6 +91,28 @@ async def test_a_personal_live_burst_is_one_write(world: World) -> None:
     await world.settle()
     (block,) = pipe.blocks[written:]
     assert [json.loads(text)[0] for text in block.raw.splitlines()] == ["stamp", "records", "caught-up"]
+
+
+async def test_sessions_that_say_the_same_may_share_it(world: World) -> None:
+    class Chorus(LineScript):
+        made: ClassVar[dict[Block, Block]] = {}
+
+        def live(self, block: Block, span: Span, *, last: bool) -> Block:
+            return self.made.setdefault(block, Block(line("all", span.to, last) + block.raw))
+
+    await world.append("s", "a")
+    watchers = [world.watch("s", script=Chorus(personal=True)) for _ in range(3)]
+    await world.settle()
+    await world.append("s", "b")
+    await world.settle()
+    (session, pipe), *_ = watchers
+    assert [frame[0] for frame in pipe.frames] == ["open", "stamp", "records", "caught-up", "all", "records"]
+    assert pipe.frames[-2] == ["all", 2, True]
+    assert len({id(pipe.blocks[-1]) for _, pipe in watchers}) == 1
+    session.pause()
+    session.resume()
+    await world.settle()
+    assert kinds(pipe.frames)[-1] == "records"  # "caught up" was among what they said
 
 
 async def test_a_burst_that_fills_the_pipe_takes_its_caught_up_along(world: World) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seamark.limits import LEGS_PER_SESSION_MAX, WATCH_INLINE_TOPICS_MAX
-from seamark.topics.cursor import CHECKPOINT, TopicSet, restored, rewound, solo_id
+from seamark.topics.cursor import CHECKPOINT, TopicSet, restored, rewound, solo_id, topic_set
 from seamark.topics.model import U64_MAX, stream_of
 
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,254}", fullmatch=True)
@@ -18,7 +18,7 @@ SEQS = st.integers(0, U64_MAX)
 
 
 def topics(*names: str) -> TopicSet:
-    return TopicSet(map(stream_of, names))
+    return topic_set(map(stream_of, names))
 
 
 def test_the_samples_of_the_contract() -> None:

@@ -7,7 +7,7 @@ import pytest
 from seamark.log.record import Record
 from seamark.log.watermarks import Cursor, Gap, Loss, Watermarks
 from seamark.stream.dialect import Bounded, Close, Span
-from seamark.topics.cursor import TopicSet
+from seamark.topics.cursor import topic_set
 from seamark.topics.model import stream_of
 from seamark.topics.render import Variant
 from seamark.topics.script import WatchScript, script_for
@@ -22,7 +22,7 @@ def script(
     """What a session on these topics says; `places` in byte order of name."""
     wanted = Wanted("anyone", (), variant, 256, 1_000, 15_000, strong)
     cursors = [Cursor(seq) for seq in places or (0,) * len(names)]
-    return script_for(WatchSession(b"k", wanted, TopicSet(map(stream_of, names)), cursors))
+    return script_for(WatchSession(b"k", wanted, topic_set(map(stream_of, names)), cursors))
 
 
 def span(name: str, after: int, to: int, head: int, *, live: bool = False, earliest: int = 1, synced: int = 0) -> Span:

@@ -10,12 +10,12 @@ from seamark.clock import ManualClock
 from seamark.errors import Busy, SessionNotFound
 from seamark.limits import WATCH_SESSION_SECONDS
 from seamark.log.watermarks import Cursor
-from seamark.topics.cursor import TopicSet
+from seamark.topics.cursor import topic_set
 from seamark.topics.render import Variant
 from seamark.topics.sessions import Sessions, Wanted, WatchSession
 
 WANTED = Wanted("anyone", (), Variant(), 256, 1_000, 15_000, False)
-TOPICS = TopicSet(["topics:a", "topics:b"])
+TOPICS = topic_set(["topics:a", "topics:b"])
 CURSORS = [Cursor(1, "x"), Cursor(2)]
 
 

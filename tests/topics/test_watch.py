@@ -67,6 +67,43 @@ async def test_watchers_of_one_topic_share_their_bytes(rig: TopicsRig) -> None:
     assert len({id(viewer.pipe.blocks[-1]) for viewer in viewers}) == 1
 
 
+async def test_watchers_of_the_same_topics_share_theirs_while_they_move_together(rig: TopicsRig) -> None:
+    for name in ("a", "b", "c"):
+        await rig.write(name, 1)
+    alike = [await watch(rig, "a", "b") for _ in range(3)]
+    behind = await watch(rig, "a", "b", starts={"b": {"from_seq": 0}}, node="me")
+    await rig.write("b", 2, node="me")  # which that one does not get
+    other = await watch(rig, "a", "c")
+    for viewer in (*alike, behind, other):
+        viewer.pipe.blocks.clear()
+    await rig.write("a", 2)
+    await settle()
+    assert len({id(viewer.pipe.blocks[-1]) for viewer in alike}) == 1
+    assert [viewer.frames[-1].place for viewer in (alike[0], other)] == [{"a": 2, "b": 2}, {"a": 2, "c": 1}]
+    assert behind.frames[-1].place == {"a": 2, "b": 2}
+    alike[0].pipe.fill()
+    await rig.write("b", 3)
+    await rig.write("a", 3)
+    alike[0].pipe.drain()
+    await settle()
+    for viewer in alike:
+        assert viewer.frames[-1].event == "caught-up"
+        assert viewer.frames[-1].place == {"a": 3, "b": 3}
+        assert (viewer.seqs("a"), viewer.seqs("b")) == ([1, 2, 3], [1, 2, 3])
+
+
+async def test_so_many_places_at_once_that_not_all_are_kept(rig: TopicsRig) -> None:
+    """Each of these has a topic to itself beside the one that they share."""
+    names = [f"own-{n}" for n in range(40)]
+    for name in ("shared", *names):
+        await rig.write(name, 1)
+    viewers = [await watch(rig, "shared", name) for name in names for _ in range(2)]
+    await rig.write("shared", 2)
+    await settle()
+    for viewer, name in zip(viewers, [name for name in names for _ in range(2)], strict=True):
+        assert viewer.frames[-1] == Frame("caught-up", {"topic": "shared", "head_seq": 2}, {"shared": 2, name: 1})
+
+
 async def test_every_topic_says_caught_up_at_connect(rig: TopicsRig) -> None:
     await rig.write("a", 1)
     await rig.call("PUT", "/topics/empty", {})

@@ -10,6 +10,7 @@ import msgspec
 
 from seamark.log.record import Record
 from seamark.log.watermarks import Gap, Watermarks
+from seamark.stream.pipe import Block
 
 
 class Close(enum.StrEnum):
@@ -99,6 +100,15 @@ class Script(Protocol):
     def heartbeat(self) -> bytes: ...
 
     def closing(self, reason: Close) -> bytes: ...
+
+
+@runtime_checkable
+class Alike(Protocol):
+    """Capability of a `personal` script: sessions that stand at the same places say the same, and can share it."""
+
+    def live(self, block: Block, span: Span, *, last: bool) -> Block:
+        """What `stamp` makes of a live burst, with `caught_up` after the last of a run; asked instead of those two."""
+        ...
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from seamark.limits import (
 )
 from seamark.log.watermarks import Cursor
 from seamark.stream.catch_up import CatchUp
-from seamark.stream.dialect import Close, Script, Span
+from seamark.stream.dialect import Alike, Close, Script, Span
 from seamark.stream.hub import Hub
 from seamark.stream.leg import Leg, LegSpec
 from seamark.stream.pipe import Block, Pipe
@@ -35,6 +35,7 @@ class Session:
     """
 
     __slots__ = (
+        "_alike",
         "_beat",
         "_catch_up",
         "_deadline",
@@ -89,6 +90,7 @@ class Session:
         self.deadline_seconds = deadline_seconds
         self.finite = finite
         self.own_bytes = script.personal or on_progress is not None
+        self._alike = script if isinstance(script, Alike) else None
         self.paused = False
         self.closed = False
         self.wrote_at = 0.0
@@ -190,7 +192,10 @@ class Session:
     def deliver(self, leg: Leg, block: Block | None, span: Span, *, last: bool) -> None:
         """A live burst for a session that has bytes of its own (or wants to know about every burst)."""
         try:
-            if self.script.personal:
+            if block is not None and self._alike is not None:
+                block = self._alike.live(block, span, last=last)
+                leg.told = last
+            elif self.script.personal:
                 block = self._own_words(leg, block, span, last=last)
             elif block is not None:
                 leg.told = False

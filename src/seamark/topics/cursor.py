@@ -14,6 +14,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Annotated
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -37,12 +38,12 @@ def solo_id(name: bytes, seq: int) -> bytes:
 
 
 class TopicSet:
-    """The topics of one session, in byte order of name. Its streams are the log's own strings, shared by all sessions."""
+    """The topics of one session, in byte order of name. Made by `topic_set`, so that sessions on the same have one object."""
 
-    __slots__ = ("_keys", "_mark", "streams")
+    __slots__ = ("__weakref__", "_keys", "_mark", "streams")
 
-    def __init__(self, streams: Iterable[str]) -> None:
-        self.streams = tuple(sorted(streams))
+    def __init__(self, streams: tuple[str, ...]) -> None:
+        self.streams = streams
         # Names of topics that exist need no escaping in JSON.
         inline = len(self.streams) <= WATCH_INLINE_TOPICS_MAX
         self._keys = tuple(b'"%b":' % topic_of(stream).encode() for stream in self.streams) if inline else ()
@@ -86,6 +87,18 @@ class TopicSet:
                 seqs.frombytes(raw[_MARK_BYTES:])
                 return list(enumerate(seqs))
         return []
+
+
+_sets: WeakValueDictionary[tuple[str, ...], TopicSet] = WeakValueDictionary()
+
+
+def topic_set(streams: Iterable[str]) -> TopicSet:
+    """The set of these streams."""
+    ordered = tuple(sorted(streams))
+    found = _sets.get(ordered)
+    if found is None:
+        found = _sets[ordered] = TopicSet(ordered)
+    return found
 
 
 def rewound(stored: int, given: int) -> int:

@@ -16,7 +16,8 @@ from seamark.limits import WATCH_INLINE_TOPICS_MAX
 from seamark.log.record import Record
 from seamark.log.watermarks import Gap, Loss, Watermarks
 from seamark.stream.dialect import Close, Span
-from seamark.topics.cursor import solo_id
+from seamark.stream.pipe import Block
+from seamark.topics.cursor import TopicSet, solo_id
 from seamark.topics.model import topic_of
 from seamark.topics.render import REASONS, Variant
 from seamark.topics.sessions import WatchSession
@@ -25,6 +26,7 @@ RETRY_MS = 2_000
 OPENING = b"retry: %d\n\n" % RETRY_MS
 HEARTBEAT = b": hb\n\n"
 TOO_OLD = "from_seq_too_old"
+_SAID_MAX = 16  # kept of one burst, whose bytes each of them holds again
 _ENCODE = msgspec.json.Encoder().encode
 
 
@@ -67,9 +69,11 @@ class Shape(NamedTuple):
 class TopicsDialect:
     """Record frames without their id, for sessions that each put their own before it."""
 
-    __slots__ = ("_shape", "burst_bytes_max", "burst_records_max", "projection")
+    __slots__ = ("_burst", "_said", "_shape", "burst_bytes_max", "burst_records_max", "projection")
 
     def __init__(self, shape: Shape) -> None:
+        self._burst: Block | None = None
+        self._said: dict[tuple[TopicSet, bytes], Block] = {}
         self._shape = shape
         self.projection: Hashable = (type(self).__name__, shape)
         self.burst_records_max = shape.records_max
@@ -82,6 +86,13 @@ class TopicsDialect:
         return b'event: record\ndata: {"topic":"%b","records":[%b],"from_seq":%d,"to_seq":%d,"head_seq":%d}\n\n' % (
             topic_of(span.stream).encode(), b",".join(fragments), span.after, span.to, self._shape.reach(span.marks),
         )  # fmt: skip
+
+    def said(self, burst: Block) -> dict[tuple[TopicSet, bytes], Block]:
+        """What sessions have made of this live burst so far, by where they stood before it."""
+        if self._burst is not burst:
+            self._burst = burst
+            self._said = {}
+        return self._said
 
 
 class SoloDialect(TopicsDialect):
@@ -125,6 +136,26 @@ class WatchScript:
 
     def stamp(self, burst: bytes, span: Span) -> bytes | None:
         return self._id_line(span.stream, span.to) + burst
+
+    def live(self, block: Block, span: Span, *, last: bool) -> Block:
+        """Readers of the same topics move together, as long as none of them is slow: what one says is said by all."""
+        watch = self._watch
+        if watch.wanted.nodes:
+            watch.settle()
+        said = self.dialect.said(block)
+        state = (watch.topics, watch.seqs.tobytes())
+        found = said.get(state)
+        if found is not None:
+            watch.seqs[watch.topics.position(span.stream)] = span.to
+            return found
+        id_line = self._id_line(span.stream, span.to)
+        raw = id_line + block.raw
+        if last and span.to >= self._shape.reach(span.marks):
+            raw += id_line + _caught_up(span, self._shape)
+        made = Block(raw)
+        if len(said) < _SAID_MAX:
+            said[state] = made
+        return made
 
     def gap(self, gap: Gap, span: Span, *, first_read: bool) -> bytes:
         """At the start of a connection what was lost is told as a cursor that came too late, unless the topic is another."""

@@ -16,7 +16,7 @@ from seamark.log.watermarks import Cursor
 from seamark.stream.wheel import Timer, Wheel
 from seamark.telemetry import events
 from seamark.telemetry.logs import logger
-from seamark.topics.cursor import TopicSet
+from seamark.topics.cursor import topic_set
 from seamark.topics.sessions import Wanted, WatchSession
 
 SPACE = "topics:watch"
@@ -157,7 +157,7 @@ def _session(key: bytes, definition: bytes, places: bytes, *, trusted: bool) -> 
         wanted, streams = _definition.decode(definition)
         packed, instances = _places.decode(places)
         cursors = [Cursor(seq, instance) for seq, instance in zip(array("Q", packed), instances, strict=True)]
-        watch = WatchSession(key, wanted, TopicSet(streams), cursors)
+        watch = WatchSession(key, wanted, topic_set(streams), cursors)
     except (msgspec.MsgspecError, ValueError):
         return None
     watch.trusted = trusted

@@ -18,7 +18,7 @@ from seamark.stream.hub import Hub
 from seamark.stream.leg import LegSpec
 from seamark.stream.pipe import Pipe
 from seamark.stream.session import Session
-from seamark.topics.cursor import TopicSet, restored, rewound
+from seamark.topics.cursor import restored, rewound, topic_set
 from seamark.topics.model import config_of
 from seamark.topics.script import script_for
 from seamark.topics.service import Topics
@@ -99,7 +99,7 @@ class Watches:
         ordered = sorted(starts, key=lambda start: start.state.name)
         for start in ordered:
             self._topics.activity.touch(start.state.name)
-        topics = TopicSet(start.state.name for start in ordered)
+        topics = topic_set(start.state.name for start in ordered)
         wid, watch = self.sessions.create(wanted, topics, [start.cursor for start in ordered])
         await self._rows.add(watch)
         return wid
