@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
+
 from seamark.clock import ManualClock
 from seamark.log.engines.memory import MemoryStore
 from seamark.log.local import LocalLog
@@ -15,7 +17,7 @@ from seamark.telemetry.metrics import Metrics
 from seamark.testing.reading import Reading, read_all
 from seamark.topics.model import DEFAULT_SETTINGS, TopicConfig, stream_of
 from seamark.topics.router_book import RouterBook
-from seamark.topics.routers import Router
+from seamark.topics.routers import Guarantee, Router
 from seamark.topics.service import Topics
 
 
@@ -37,11 +39,12 @@ class Routed:
             await self.log.close()
 
     async def route(self, name: str, source: str, dest: str, **more: object) -> bool:
-        router = Router(name=name, source=source, dest=dest, **more)  # type: ignore[arg-type]
+        guarantee = Guarantee(str(more.pop("guarantee", Guarantee.AT_LEAST_ONCE)))
+        router = Router(name=name, source=source, dest=dest, guarantee=guarantee, **more)  # type: ignore[arg-type]
         return await self.book.put(router, create_dest=True)
 
     async def configure(self, topic: str, **settings: object) -> None:
-        await self.topics.configure(topic, TopicConfig(**settings))  # type: ignore[arg-type]
+        await self.topics.configure(topic, msgspec.convert(settings, TopicConfig))
 
     async def write(self, topic: str, *texts: str, **fields: object) -> Receipt:
         drafts = [Draft(text.encode(), **fields) for text in texts]  # type: ignore[arg-type]

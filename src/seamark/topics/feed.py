@@ -142,7 +142,7 @@ class Feed:
     # -- the place
 
     def _moved(self, upto: int, copies: int) -> Place:
-        dest = self.place.dest if self._retained is None else self._retained.cursor
+        dest = self.place.dest if self._retained is None else self._retained.cursor(upto)
         return Place(Cursor(upto, self.place.source.instance), self.place.forwarded + copies, dest)
 
     def _ask_the_store(self) -> None:

@@ -24,12 +24,10 @@ class Retained:
         self._cursor = cursor
         self._found: dict[int, int] = {}  # seq of the source: seq of the dest
 
-    @property
-    def cursor(self) -> Cursor:
-        """From where a later process has to read to find the same."""
-        if not self._found:
-            return self._cursor
-        return Cursor(min(*self._found.values(), self._cursor.seq + 1) - 1, self._cursor.instance)
+    def cursor(self, passed: int) -> Cursor:
+        """From where a later process has to read to find what concerns source records after `passed`."""
+        ahead = [place for seq, place in self._found.items() if seq > passed]
+        return Cursor(min(ahead) - 1, self._cursor.instance) if ahead else self._cursor
 
     def wrote(self, receipt: Receipt) -> None:
         """The router's own copies need not be read."""
