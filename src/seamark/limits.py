@@ -86,6 +86,12 @@ PAGE_RECORDS_MAX = _limit("PAGE_RECORDS_MAX", 10_000, "records", "one read; 10,0
 PAGE_BYTES_DEFAULT = _limit("PAGE_BYTES_DEFAULT", 1 * MIB, "bytes", "one read")
 PAGE_BYTES_MAX = _limit("PAGE_BYTES_MAX", 8 * MIB, "bytes", "one read")
 MAP_BYTES = _limit("MAP_BYTES", 1024 * GIB, "bytes", "LMDB's address space: sparse, never resized while open")
+HEADROOM_BYTES = _limit(
+    "HEADROOM_BYTES",
+    1 * MIB,
+    "bytes",
+    "zeros written ahead of the store's end: a millisecond, during which nobody is served, for forty small commits",
+)
 STORE_READERS_MAX = _limit("STORE_READERS_MAX", 1_024, "readers", "LMDB reader slots over all processes")
 LOST_RANGES_MAX = _limit(
     "LOST_RANGES_MAX",

@@ -16,6 +16,7 @@ from seamark.clock import Clock
 from seamark.errors import BadConfig, Corrupt, Fault
 from seamark.log.commit import PROBE
 from seamark.log.engines import directory
+from seamark.log.engines.headroom import Headroom
 from seamark.log.engines.memory import MemoryStore
 from seamark.log.local import LocalLog
 from seamark.log.seal import Buffer, seal
@@ -81,6 +82,8 @@ class LmdbStore:
         self._transaction = 0  # the last one known to be durable
         self._found = 0  # the last one in the file; another only after a failed write, until `_settle`
         self._returned = False
+        self._headroom = Headroom(path / directory.DATA_NAME)
+        self._page_bytes = 0
         path.mkdir(parents=True, exist_ok=True)
         self._lock = directory.DirectoryLock(path)
         try:
@@ -132,7 +135,9 @@ class LmdbStore:
             self._transaction = self._found
             return 0.0  # it had reached the file after all, and is durable now
         self._transaction = self._found = attempted
-        return self._clock.monotonic() - began
+        took = self._clock.monotonic() - began
+        self._headroom.keep((env.info()["last_pgno"] + 1) * self._page_bytes)
+        return took
 
     def returned(self) -> bool:
         returned, self._returned = self._returned, False
@@ -168,6 +173,7 @@ class LmdbStore:
 
     def close(self) -> None:
         self._drop_env()
+        self._headroom.close()
         try:
             directory.lengthen(self._path)
         except (Corrupt, OSError):
@@ -197,6 +203,7 @@ class LmdbStore:
         except lmdb.Error as error:
             raise Corrupt(f"{self._path} cannot be opened: {error}", stream="", seq=0, where="file") from error
         self._found = env.info()["last_txnid"]
+        self._page_bytes = env.stat()["psize"]
         directory.sync_directory(self._path)
         return env
 
