@@ -13,7 +13,7 @@ from seamark.log.record import Record
 from seamark.log.watermarks import Cursor, Gap
 from seamark.stream.burst import UNBOUNDED, bounds_of, bursts
 from seamark.stream.channel import Channel
-from seamark.stream.dialect import SaysLimited, Span
+from seamark.stream.dialect import SaysLimited, Span, deliveries_of
 from seamark.stream.leg import Leg
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ class CatchUp:
     budget, anybody else's.
     """
 
-    __slots__ = ("_bounds", "_queue", "_session", "_task")
+    __slots__ = ("_bounds", "_deliveries", "_queue", "_session", "_task")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._queue: dict[Leg, None] = {}
         self._bounds = bounds_of(session.script.dialect, live=False)
+        self._deliveries = deliveries_of(session.script.dialect)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def add(self, leg: Leg) -> None:
@@ -54,6 +55,8 @@ class CatchUp:
                 leg = next(iter(self._queue))
                 del self._queue[leg]
                 spent += await self._turn(leg)
+                if leg.pause_seconds and leg in self._queue and not leg.lives:
+                    await asyncio.sleep(leg.pause_seconds)
                 if spent >= CATCH_UP_BYTES_MAX:
                     spent = 0
                     await asyncio.sleep(0)
@@ -118,7 +121,7 @@ class CatchUp:
         leg.first_read = False
         if session.flowing:
             self._say_records(leg, channel, page)
-        if session.flowing:
+        if session.flowing and not leg.over:
             self._arrive(leg, channel, page)
 
     def _say_gap(self, leg: Leg, gap: Gap, page: Page) -> None:
@@ -150,7 +153,7 @@ class CatchUp:
         session = self._session
         script = session.script
         fragment = script.dialect.fragment
-        fragments = [fragment(record, False) for record in records]
+        fragments = [fragment(record, leg.lives) for record in records]
         for burst in bursts(script.dialect, records, fragments, span, self._bounds):
             stamped = script.stamp(burst.raw, burst.span) if script.personal else None
             if session.closed:
@@ -160,6 +163,8 @@ class CatchUp:
             if leg.history_left is not None:
                 leg.history_left -= burst.records
             session.hub.history_deliveries.value += burst.records
+            if self._deliveries is not None:
+                self._deliveries.value += burst.records
             if raw:
                 leg.told = False
                 session.say(raw)
@@ -168,7 +173,7 @@ class CatchUp:
                 return
 
     def _say_limited(self, leg: Leg, channel: Channel, page: Page) -> None:
-        """More history than was asked for: say so, and skip to where it ends."""
+        """More history than was asked for: say so, and skip to where it ends, or end there."""
         session = self._session
         assert isinstance(session.script, SaysLimited), "a leg with `history_max` needs a script that can say so"
         assert channel.position is not None, "the channel began with the first page"
@@ -178,6 +183,8 @@ class CatchUp:
         span = Span(leg.stream, leg.cursor, to, page.marks, False)
         leg.cursor = to
         session.say(session.script.limited(span))
+        if leg.limit_ends:
+            session.finish(leg)
 
     def _arrive(self, leg: Leg, channel: Channel, page: Page) -> None:
         """At the end of what it was to read, at the live set, ahead of it, or not there yet."""
@@ -188,7 +195,11 @@ class CatchUp:
                 self.add(leg)
                 return
             session.say_caught_up(leg, Span(leg.stream, leg.cursor, leg.cursor, page.marks, False))
-            session.finish(leg)
+            if leg.then_live:
+                leg.until = leg.history_left = None
+                self.add(leg)
+            else:
+                session.finish(leg)
         elif channel.join(leg):
             leg.history_left = None
             session.say_caught_up(leg, Span(leg.stream, leg.cursor, leg.cursor, channel.marks, False))

@@ -11,6 +11,7 @@ import msgspec
 from seamark.log.record import Record
 from seamark.log.watermarks import Gap, Watermarks
 from seamark.stream.pipe import Block
+from seamark.telemetry.metrics import Counter
 
 
 class Close(enum.StrEnum):
@@ -46,7 +47,8 @@ class Dialect(Protocol):
     def projection(self) -> Hashable: ...
 
     def fragment(self, record: Record, live: bool) -> bytes:
-        """One record, encoded. Cached per (projection, record, live) while a burst is being sent."""
+        """One record, encoded. Cached per (projection, record, live) while a burst is being sent. `live` also for what a
+        reader whose history is over (`LegSpec.then_live`) reads from the log."""
         ...
 
     def assemble(self, fragments: Sequence[bytes], span: Span) -> bytes:
@@ -67,6 +69,27 @@ class Bounded(Protocol):
     def burst_records_max(self) -> int: ...
     @property
     def burst_bytes_max(self) -> int: ...
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """Capability of a dialect: a counter of its own for the records handed to readers. Equal projections share it."""
+
+    @property
+    def deliveries(self) -> Counter: ...
+
+
+def deliveries_of(dialect: Dialect) -> Counter | None:
+    return dialect.deliveries if isinstance(dialect, Counted) else None
+
+
+@runtime_checkable
+class Forms(Protocol):
+    """Capability of a dialect: what its fragments depend on beside the record and `live`, where that is less than the
+    projection. Dialects of equal form make the same fragments."""
+
+    @property
+    def form(self) -> Hashable: ...
 
 
 class Script(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from seamark.log.record import Record
 from seamark.match.filter import Filter
 from seamark.stream.burst import Bounds, Burst, bounds_of, bursts
-from seamark.stream.dialect import Dialect, Span
+from seamark.stream.dialect import Dialect, Span, deliveries_of
 from seamark.stream.leg import Leg
 from seamark.stream.pipe import Block
 from seamark.telemetry import events
@@ -29,11 +29,12 @@ class GroupKey(NamedTuple):
 class Encoding:
     """One projection within a channel: each record's fragment is made once, however many groups want it."""
 
-    __slots__ = ("_made", "bounds", "dialect", "groups")
+    __slots__ = ("_made", "bounds", "deliveries", "dialect", "groups")
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.bounds: Bounds = bounds_of(dialect, live=True)
+        self.deliveries = deliveries_of(dialect)
         self.groups = 0
         self._made: dict[int, bytes] = {}
 
@@ -142,6 +143,8 @@ class Group:
         for burst in bursts(encoding.dialect, records, encoding.fragments(records), span, encoding.bounds):
             handed += burst.records * len(self)
             self._hand_out(burst, last=burst.span.to == span.to)
+        if encoding.deliveries is not None:
+            encoding.deliveries.value += handed
         return handed
 
     def settle(self) -> None:

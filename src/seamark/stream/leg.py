@@ -24,6 +24,9 @@ class LegSpec(msgspec.Struct, frozen=True, kw_only=True):
     synced: bool = False  # a strong reader: only what is durable
     until: int | None = None  # the last seq of a finite reading; None in a finite session: the head found at the start
     history_max: int | None = None  # records from history at the most; then `SaysLimited.limited`, and on to the head
+    limit_ends: bool = False  # beyond `history_max` the leg is over instead
+    then_live: bool = False  # `until` ends only the history: what follows counts as live, whoever hands it over
+    pause_seconds: float = 0.0  # between two pages of history
 
 
 class Leg:
@@ -42,12 +45,15 @@ class Leg:
         "history_left",
         "instance",
         "joined_at",
+        "limit_ends",
         "over",
         "parked",
+        "pause_seconds",
         "session",
         "slot",
         "stream",
         "synced",
+        "then_live",
         "told",
         "until",
     )
@@ -61,6 +67,9 @@ class Leg:
         self.synced = spec.synced
         self.until = spec.until
         self.history_left = spec.history_max
+        self.limit_ends = spec.limit_ends
+        self.then_live = spec.then_live
+        self.pause_seconds = spec.pause_seconds
         self.channel: Channel | None = None
         self.group: Group | None = None
         self.slot = -1  # place in the group's tight loop, or among those that are delivered to by their session
@@ -75,6 +84,11 @@ class Leg:
     def place(self) -> int:
         """Everything up to here was handed to the pipe."""
         return self.cursor if self.group is None else self.group.place_of(self)
+
+    @property
+    def lives(self) -> bool:
+        """Its history is over: what it reads from the log, because it lags or because that was faster, is told as live."""
+        return self.then_live and self.until is None
 
     def leave(self) -> None:
         """Out of the live set, remembering the place."""
