@@ -23,11 +23,15 @@ def test_readiness_tells_the_truth(client: Client, server: Running) -> None:
     assert client.get("/ready").status == 200
     trouble: list[str] = []
     server.call(lambda: server.readiness.add(lambda: trouble[0] if trouble else None))
-    assert client.get("/ready").body == b'{"status":"ready"}'
+    assert client.get("/ready").body == b'{"status":"ready","backend_connected":true}'
     trouble.append("the store takes no writes")
     answer = client.get("/ready")
     assert answer.status == 503
-    assert msgspec.json.decode(answer.body) == {"status": "not_ready", "reasons": ["the store takes no writes"]}
+    assert msgspec.json.decode(answer.body) == {
+        "status": "not_ready",
+        "backend_connected": False,
+        "reasons": ["the store takes no writes"],
+    }
     trouble.clear()
     assert client.get("/ready").status == 200
 

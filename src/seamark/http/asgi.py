@@ -13,6 +13,7 @@ from seamark.access.principal import Principal
 from seamark.errors import BodyTooLarge, MethodNotAllowed, RouteNotFound, SeamarkError
 from seamark.http.answer import BODILESS, unconnected
 from seamark.http.front import UNROUTED, Front
+from seamark.http.problems import media_of
 from seamark.http.routing import Match
 from seamark.stream.pipe import Pipe
 from seamark.stream.sink import BufferPipe
@@ -260,12 +261,9 @@ class _Reply:
         await self.send({"type": "http.response.body", "body": b"" if bodiless else body})
 
     async def problem(self, method: str, status: int, body: bytes, headers: Headers) -> None:
-        media = (
-            []
-            if any(name.lower() == b"content-type" for name, _ in headers)
-            else [(b"Content-Type", b"application/json")]
-        )
-        await self.whole(method, status, body, [*headers, *media, (b"Content-Length", b"%d" % len(body))])
+        media, others = media_of(headers)
+        lines = [*others, (b"Content-Type", media), (b"Content-Length", b"%d" % len(body))]
+        await self.whole(method, status, body, lines)
 
     async def stream(self, status: int, lines: list[tuple[bytes, bytes]], pipe: BufferPipe, receive: Receive) -> None:
         """Send until the pipe ends or the client leaves, whichever is first."""

@@ -16,6 +16,7 @@ from seamark.http.front import UNROUTED
 from seamark.http.guards import GUARDED, Guarded, Refusal, Refused
 from seamark.http.heads import Head
 from seamark.http.ordered import DEAF, OrderedProtocol, Phase
+from seamark.http.problems import media_of
 from seamark.http.routing import Match
 from seamark.http.turn import AsgiTurn, PlaneExchange, ReadyTurn, Turn
 from seamark.wire.exchange import Headers
@@ -336,8 +337,9 @@ class PlaneProtocol(OrderedProtocol):
 
     def _refuse_with(self, status: int, body: bytes, lines: Headers, request_id: str) -> None:
         marks = b"X-Request-ID: %b\r\n%b" % (request_id.encode(), self.plane.date_line)
+        media, lines = media_of(lines)
         extra = answer.header_lines(lines) + answer.CLOSE
-        data = answer.whole(status, body, media=b"application/json", marks=marks, extra=extra)
+        data = answer.whole(status, body, media=media, marks=marks, extra=extra)
         self._drop_reading()
         self.phase = DEAF
         self.since = self.plane.now

@@ -67,9 +67,10 @@ def health_routes(
     def ready(exchange: Exchange) -> None:
         reasons = readiness.reasons()
         if reasons:
-            exchange.respond(503, msgspec.json.encode({"status": "not_ready", "reasons": reasons}), headers=_FRESH)
+            facts = {"status": "not_ready", "backend_connected": False, "reasons": reasons}
+            exchange.respond(503, msgspec.json.encode(facts), headers=_FRESH)
         else:
-            exchange.respond(200, b'{"status":"ready"}', headers=_FRESH)
+            exchange.respond(200, b'{"status":"ready","backend_connected":true}', headers=_FRESH)
 
     routes = [
         _route("/health", health, "Liveness", "The process answers; what it is and what an acknowledgement means."),

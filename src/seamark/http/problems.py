@@ -18,6 +18,14 @@ def with_http_headers(error: Exception, headers: Headers) -> Headers:
     return headers
 
 
+def media_of(headers: Headers) -> tuple[bytes, Headers]:
+    """The media type of an error's body, and the other headers. JSON, unless the surface says that it is something else."""
+    for header in headers:
+        if header[0].lower() == b"content-type":
+            return header[1], [other for other in headers if other is not header]
+    return b"application/json", headers
+
+
 def refusal_body(code: str, message: str, request_id: str) -> bytes:
     """The body of what the server refuses before any surface is concerned."""
     return ENCODER.encode({"error": {"code": code, "message": message}, "request_id": request_id})

@@ -13,6 +13,7 @@ from seamark import limits
 from seamark.access.principal import Principal
 from seamark.errors import BodyTooLarge, Busy
 from seamark.http import answer
+from seamark.http.problems import media_of
 from seamark.http.routing import Match
 from seamark.http.transport_pipe import TransportPipe
 from seamark.stream.pipe import Pipe
@@ -245,7 +246,8 @@ class PlaneExchange(Turn):
                 self.pipe.abort()
             return
         status, body, headers = front.problem(self.match.route, error, self.request_id)
-        self.respond(status, body, headers=headers)
+        media, headers = media_of(headers)
+        self.respond(status, body, media=media, headers=headers)
 
     def deserted(self) -> None:
         if self.counted and self.connection is not None:

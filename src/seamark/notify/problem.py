@@ -29,6 +29,7 @@ PARSE_CODES: dict[type[BadInput], str] = {
     UnknownField: "UNKNOWN_FIELD",
     WrongShape: "INVALID_REQUEST_SHAPE",
 }
+_TEXT = ((b"Content-Type", b"text/plain; charset=utf-8"),)
 INTERNAL_MESSAGE = "something went wrong on our side; the log has the request id"
 
 
@@ -108,7 +109,7 @@ def admin_body(success: bool, message: str, request_id: str, *, notification_id:
 
 def bare(error: SeamarkError) -> Answer:
     """Shape G: text, or nothing; only the header carries the request id."""
-    return error.status, b"" if isinstance(error, RouteNotFound) else error.message.encode(), ()
+    return error.status, b"" if isinstance(error, RouteNotFound) else error.message.encode(), _TEXT
 
 
 def _detailed(code: str, label: str, error: SeamarkError, request_id: str, **more: str) -> bytes:

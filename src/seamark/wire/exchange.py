@@ -57,7 +57,8 @@ class Route(NamedTuple):
     handler: Handler
     summary: str
     action: str  # the scopes it needs: "read", "write", "delete", "admin", "read+write", ANY_KEY, or "" for none
-    problem: Callable[[Exception, str], tuple[int, bytes, Headers]]  # error, request id -> status, body, headers
+    problem: Callable[[Exception, str], tuple[int, bytes, Headers]]  # error, request id -> status, body, headers; the
+    # body is JSON unless a Content-Type is among these
     body_bytes_max: int
     hot: bool = False  # answered in the protocol without an ASGI task
     openapi: Mapping[str, object] | None = None  # operation object: parameters, requestBody, responses
