@@ -22,7 +22,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_every_row_is_a_field_with_a_default_of_its_own_kind(tmp_path: Path) -> None:
-    fields = {field.name for field in msgspec.structs.fields(Settings)} - {"sources", "notify"}
+    fields = {field.name for field in msgspec.structs.fields(Settings)} - {"sources", "contract", "notify"}
     assert fields == set(BY_NAME)
     assert len(BY_NAME) == len(SETTINGS)
     settings = load(directory=tmp_path)

@@ -24,7 +24,7 @@ FUNCTION_LINES_MAX = 50
 BANNED = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"})
 
 # A room may import itself and what stands before it (docs/decisions/0001).
-FACTS = frozenset({"errors", "limits", "clock", "kinds", "config"})
+FACTS = frozenset({"errors", "limits", "clock", "kinds", "contract", "config"})
 DOWNHILL = ("facts", "telemetry", "log", "match", "stream", "access", "wire", "surfaces", "http", "top")
 SURFACES = frozenset({"raw", "notify", "topics", "flags", "console"})
 TOP = frozenset({"cli", "__main__"})

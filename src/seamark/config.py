@@ -1,8 +1,9 @@
 """Settings as rows. From the rows come the flags, the environment variables, the file keys and the docs; each value
 knows where it came from.
 
-Precedence: flag > environment `SEAMARK_*` > the file (`seamark.toml` in the working directory, or `--config FILE`, TOML or
-YAML by its extension) > default. Whatever is unknown or ill-typed raises BadConfig with the name, the place and what is
+Precedence: flag > environment `SEAMARK_*` > environment `AVISOSERVER_*` > the file (`seamark.toml` in the working directory, or
+`--config FILE`, TOML or YAML by its extension) > default. The file may also be that of a notify server, or hold both; what it may
+say is in `contract.py`. Whatever is unknown or ill-typed raises BadConfig with the name, the place and what is
 accepted: a server that guesses is worse than one that does not start.
 """
 
@@ -21,7 +22,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, cast
 import msgspec
 import yaml
 
-from seamark import limits
+from seamark import contract, limits
 from seamark.errors import BadConfig
 from seamark.kinds import (
     BOOL,
@@ -123,10 +124,6 @@ DEFAULT_FILE = "seamark.toml"
 ADDRESS_ENV = "TOPICS_HOST"
 _ADDRESS = re.compile(r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>.*))?")
 
-# The top level of a notify configuration file, which is accepted as it stands and read by that surface.
-NOTIFY_KEYS = frozenset({"application", "watch_endpoint", "notification_backend", "notification_schema",
-                         "notification_schema_strict", "auth", "metrics", "logging", "ecpds"})  # fmt: skip
-
 
 class Source(NamedTuple):
     """Where a value came from: the place, and its name there."""
@@ -139,7 +136,8 @@ class Source(NamedTuple):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings, typed; `sources` says of each where it came from, `notify` is that surface's part of the file."""
+    """All settings, typed; `sources` says of each where it came from. `contract` are the values of a notify server's file that are
+    single ones, `notify` is all of its part of the file."""
 
     host: str
     port: int
@@ -172,6 +170,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_inflight_per_key: int
     demo: bool
     sources: Mapping[str, Source]
+    contract: Mapping[str, Value]
     notify: Mapping[str, object]
 
     def value(self, name: str) -> Value:
@@ -193,20 +192,28 @@ def load(
     document = {} if path is None else _document(path)
     notify: dict[str, object] = {}
     for key, raw in document.items():
-        if key in NOTIFY_KEYS:
+        if key in contract.SECTIONS:
             notify[str(key)] = raw
         else:
-            row = _row(key, "file", f"{path}", [*BY_NAME, *NOTIFY_KEYS])
+            row = _row(key, "file", f"{path}", [*BY_NAME, *contract.SECTIONS])
             given[row.name] = Source("file", str(path)), raw
+    _override(notify, environ)
+    values, sources = _contract(notify, Source("file", str(path)))
+    for name, (source, raw) in _meant(values, sources).items():
+        if name not in given or source.place == "environment":
+            given[name] = source, raw
     given |= _from_environment(environ)
     for name, flag in flags.items():
         if flag is not None:
             row = _row(name, "flag", "command line", [row.name for row in SETTINGS if "flag" in row.where])
             given[row.name] = Source("flag", row.flag), flag if isinstance(flag, bool) else Untyped(flag)
-    values = {row.name: _parsed(row, *given[row.name]) if row.name in given else row.default for row in SETTINGS}
-    sources = {row.name: given[row.name][0] if row.name in given else Source("default") for row in SETTINGS}
+    ours = {row.name: _parsed(row, *given[row.name]) if row.name in given else row.default for row in SETTINGS}
+    sources |= {row.name: given[row.name][0] if row.name in given else Source("default") for row in SETTINGS}
     return Settings(
-        **cast("dict[str, Any]", values), sources=MappingProxyType(sources), notify=MappingProxyType(notify)
+        **cast("dict[str, Any]", ours),
+        sources=MappingProxyType(sources),
+        contract=MappingProxyType(values),
+        notify=MappingProxyType(notify),
     )
 
 
@@ -251,8 +258,9 @@ def is_loopback(host: str) -> bool:
 def _file_to_read(file: Path | None, environ: Mapping[str, str], directory: Path) -> Path | None:
     if file is not None:
         return file
-    if environ.get(CONFIG_ENV):
-        return Path(environ[CONFIG_ENV])
+    for name in (CONFIG_ENV, contract.CONFIG_ENV):
+        if environ.get(name):
+            return Path(environ[name])
     path = directory / DEFAULT_FILE
     return path if path.exists() else None
 
@@ -308,6 +316,47 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[Source, obj
     return given
 
 
+def _override(notify: dict[str, object], environ: Mapping[str, str]) -> None:
+    """Lay the variables of a notify server over the file."""
+    for name in sorted(environ):
+        place = contract.place_of(name)
+        if place is None:
+            continue
+        if place[0] not in contract.SECTIONS:
+            sections = [contract.PREFIX + section.upper() for section in contract.SECTIONS]
+            _unknown(name, Source("environment"), sections)
+        try:
+            contract.put(notify, place, environ[name])
+        except ValueError:
+            _refuse(
+                name, Source("environment"), "a section is no single value", "the name of a key inside of a section"
+            )
+
+
+def _contract(notify: Mapping[str, object], file: Source) -> tuple[dict[str, Value], dict[str, Source]]:
+    """Every single value that a notify server may be told, and where it came from."""
+    values: dict[str, Value] = {}
+    sources: dict[str, Source] = {}
+    for key in contract.KEYS:
+        try:
+            raw = contract.at(notify, key.name)
+        except ValueError as error:
+            _refuse(str(error), file, "it is not a table", "a table of keys")
+        source = Source("environment", key.env) if isinstance(raw, Untyped) else file
+        sources[key.name] = Source("default") if raw is None else source
+        values[key.name] = key.default if raw is None else _parsed(key, source, raw)
+    return values, sources
+
+
+def _meant(values: Mapping[str, Value], sources: Mapping[str, Source]) -> dict[str, tuple[Source, object]]:
+    """What that says about settings of ours."""
+    return {
+        key.setting: (sources[key.name], value)
+        for key in contract.KEYS
+        if sources[key.name].place != "default" and (value := key.given(values)) is not None
+    }
+
+
 def _address_split(environ: Mapping[str, str]) -> tuple[Mapping[str, str], dict[str, tuple[Source, object]]]:
     """`TOPICS_HOST` may hold `host:port`: the host stays, and the port counts where none is given by itself."""
     found = _ADDRESS.fullmatch(environ.get(ADDRESS_ENV, ""))
@@ -326,7 +375,7 @@ def _row(name: object, place: Place, where: str, names: Sequence[str]) -> Settin
     return row
 
 
-def _parsed(row: Setting, source: Source, raw: object) -> Value:
+def _parsed(row: Setting | contract.Key, source: Source, raw: object) -> Value:
     try:
         return row.kind.parse(raw)
     except ValueError:

@@ -13,7 +13,7 @@ SeamarkError
 ├── Denied                   Unauthenticated, Forbidden
 ├── Missing                  StreamNotFound, RouteNotFound, RouterNotFound, SessionNotFound
 ├── Conflict                 HeadConflict, TopicIncompatible, NotEmpty, NotAQueue, RouterCycle
-├── Refused                  StreamFull, QuotaExceeded, Busy, NotReady, ShuttingDown: try later or make room
+├── Refused                  StreamFull, QuotaExceeded, Busy, NotReady, ShuttingDown, Unreachable: try later or make room
 └── Fault                    the store failed
     ├── WriteFailed          nothing was acknowledged; reads still work
     ├── Corrupt              a stored byte changed; it is not served
@@ -245,6 +245,14 @@ class NotReady(Refused):
 
 class ShuttingDown(Refused):
     code = "shutting_down"
+    status = 503
+
+
+class Unreachable(Refused):
+    """A service that has to be asked first cannot be, or answers as it should not. Fields: `service`, and `cause` or
+    `status`."""
+
+    code = "unreachable"
     status = 503
 
 

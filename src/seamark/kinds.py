@@ -101,6 +101,27 @@ def _count(raw: object) -> int:
     return raw
 
 
+def _some_count(raw: object) -> int:
+    count = _count(raw)
+    if count == 0:
+        raise ValueError
+    return count
+
+
+def _open_port(raw: object) -> int:
+    port = _port(raw)
+    if port == 0:
+        raise ValueError
+    return port
+
+
+def _log_level(raw: object) -> str:
+    word = _text(raw).lower()
+    if word not in {"trace", "debug", "info", "warn", "warning", "error"}:
+        raise ValueError
+    return word
+
+
 def _size(raw: object) -> int:
     if isinstance(raw, str):
         found = re.fullmatch(r"([0-9]{1,19}) ?([A-Za-z]{0,3})", raw.strip())
@@ -161,9 +182,14 @@ def choice(*words: str) -> Kind:
 
 
 TEXT = Kind("text", "text", lambda raw: Secret(_text(raw)))
+LINE = Kind("text", "text", _text)
 HOST = Kind("host", "a host name or an IP address", _host)
 PORT = Kind("port", "a port number from 0 to 65535", _port)
 COUNT = Kind("count", "a whole number; 0 sets no bound", _count)
+WHOLE = Kind("count", "a whole number", _count)
+SOME_COUNT = Kind("count", "a whole number of 1 or more", _some_count)
+OPEN_PORT = Kind("port", "a port number from 1 to 65535", _open_port)
+LOG_LEVEL = Kind("level", "trace, debug, info, warn or error", _log_level)
 BOOL = Kind("bool", "true or false (in the environment also 1, 0, yes, no, on, off)", _bool)
 SIZE = Kind(
     "size", 'bytes as a whole number, or with a unit as in "64MiB" (B, KiB, MiB, GiB, TiB, KB, MB, GB, TB)', _size

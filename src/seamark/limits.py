@@ -124,6 +124,27 @@ COLUMN_STEP_RECORDS = _limit(
 COLUMN_BLOCK_COST = _limit(
     "COLUMN_BLOCK_COST", 128, "records", "what skimming a block counts as against SCAN_RECORDS_MAX"
 )
+READ_CACHE_BYTES = _limit(
+    "READ_CACHE_BYTES",
+    32 * MIB,
+    "bytes",
+    "chunks that several readers asked for, kept decoded, with what surfaces made of them",
+)
+READ_CACHE_RECORDS_MIN = _limit(
+    "READ_CACHE_RECORDS_MIN", 8, "records", "of a chunk worth keeping: a smaller one is decoded as fast as it is found"
+)
+READ_CACHE_ASKS_MIN = _limit(
+    "READ_CACHE_ASKS_MIN",
+    3,
+    "reads",
+    "of one chunk before it is kept: one reader that passes through may meet it twice, at the seam of two pages",
+)
+READ_CACHE_ASKED_MAX = _limit(
+    "READ_CACHE_ASKED_MAX", 8_192, "chunks", "whose reads are counted; those asked for longest ago are forgotten"
+)
+READ_CACHE_FORMS_MAX = _limit(
+    "READ_CACHE_FORMS_MAX", 4, "forms", "of one chunk that are kept: what two surfaces and their streams want"
+)
 KEYS_PURGED_PER_COMMIT = _limit(
     "KEYS_PURGED_PER_COMMIT", 256, "keys", "expired idempotency keys that one commit takes along"
 )
@@ -154,6 +175,16 @@ POINT_CLOUD_BYTES_MAX = _limit(
 BASE_BYTES_MAX = _limit(
     "BASE_BYTES_MAX", 255, "bytes", "the topic base of an event type, which with its prefix names a stream"
 )
+
+# -- access
+TOKEN_BYTES_MAX = _limit("TOKEN_BYTES_MAX", 32 * KIB, "bytes", "a signed token; longer ones are not looked at")
+TOKEN_LEEWAY_SECONDS = _limit(
+    "TOKEN_LEEWAY_SECONDS", 60, "seconds", "for which an expired token still counts: clocks differ; the contract names it"
+)
+AUTH_CONNECTIONS_MAX = _limit("AUTH_CONNECTIONS_MAX", 32, "connections", "to the service that knows users")
+AUTH_ASKING_MAX = _limit("AUTH_ASKING_MAX", 1_000, "requests", "that wait to hear from it who is calling")
+AUTH_ANSWER_BYTES_MAX = _limit("AUTH_ANSWER_BYTES_MAX", 64 * KIB, "bytes", "one answer of it")
+GATE_ANSWER_BYTES_MAX = _limit("GATE_ANSWER_BYTES_MAX", 8 * MIB, "bytes", "one list of destinations of a user")
 
 # -- streams
 PIPE_HIGH_WATER_BYTES = _limit(
@@ -187,7 +218,7 @@ TOPICS_LISTED_MAX = _limit("TOPICS_LISTED_MAX", 1_000, "topics", "one page of a 
 TOPICS_LISTED_DEFAULT = _limit("TOPICS_LISTED_DEFAULT", 100, "topics", "one page of a list")
 ROUTERS_AT_WORK_MAX = _limit(
     "ROUTERS_AT_WORK_MAX",
-    32,
+    64,
     "routers",
     "copying at the same moment; their commits become one, and the others wait in line",
 )

@@ -49,3 +49,17 @@ def test_text_has_no_colours_when_nobody_is_looking() -> None:
     assert "a.info" in lines[0]
     assert lines[0][:2] == "20", "the time comes first"
     assert not any("\x1b" in line for line in lines)
+
+
+def test_what_we_ask_others_is_not_logged_whatever_the_level() -> None:
+    script = """
+import logging
+from seamark.telemetry import logs
+logs.configure(level="debug", style="json")
+for name in ("httpx", "httpcore.http11"):
+    logging.getLogger(name).debug("a secret")
+    logging.getLogger(name).info("a secret")
+    logging.getLogger(name).warning("a warning")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["a warning", "a warning"]

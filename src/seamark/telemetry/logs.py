@@ -10,6 +10,9 @@ from typing import Any, Protocol, cast
 import structlog
 
 
+_TALKATIVE = ("httpx", "httpcore")  # they would log every address and header of what we ask others, secrets and all
+
+
 class Logger(Protocol):
     def debug(self, event: str, **fields: Any) -> Any: ...
     def info(self, event: str, **fields: Any) -> Any: ...
@@ -58,3 +61,5 @@ def configure(*, level: str, style: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=number, force=True)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(max(number, logging.WARNING))
