@@ -190,6 +190,22 @@ async def test_a_full_dest_is_tried_again_by_itself(life: Routed) -> None:
     await eventually(came)
 
 
+async def test_room_that_is_made_by_request_is_used_at_once(life: Routed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seamark.topics.forwarding._PAUSE_SECONDS", 3_600)
+    monkeypatch.setattr(limits, "ROUTER_RETRY_SECONDS_MAX", 3_600)
+    await life.configure("b", discard="reject", cap_records=1)
+    await life.route("r", "a", "b")
+    await life.write("a", "1", "2")
+    assert await life.texts("b") == ["1"]
+    await delete(life, "b", before=2)
+    life.forwarding.room_made(stream_of("b"))
+
+    async def came() -> bool:
+        return (await life.log.state(stream_of("b"))).marks.head == 2
+
+    await eventually(came)
+
+
 async def test_a_record_that_never_fits_holds_up_what_follows(life: Routed) -> None:
     await life.configure("b", discard="reject", cap_bytes=4)
     await life.route("r", "a", "b")

@@ -230,6 +230,30 @@ async def test_a_long_poll_on_a_dest_hears_of_a_copy(rig: TopicsRig) -> None:
     assert [record["data"] for record in (await task)["records"]] == [2]
 
 
+async def test_a_full_dest_takes_more_as_soon_as_records_are_deleted(rig: TopicsRig) -> None:
+    await rig.call("PUT", "/topics/audit", {"discard": "reject", "cap_records": 2})
+    await rig.call("PUT", ONE, ENDS)
+    await rig.write("jobs", 1, 2, 3)
+    assert (await rig.state("audit"))["head_seq"] == 2
+    watching = asyncio.create_task(rig.diff("audit", 2, wait_ms=20_000))
+    await rig.call("POST", "/topics/audit/delete", {"before_seq": 2})
+    assert [record["data"] for record in (await watching)["records"]] == [3]
+
+
+async def test_readers_of_a_dest_are_told_what_its_source_lost(rig: TopicsRig) -> None:
+    await rig.call("PUT", "/topics/jobs", {"cap_records": 2})
+    await rig.call("PUT", ONE, ENDS)
+    await rig.write("jobs", 1)
+    assert (await rig.diff("audit"))["next_from_seq"] == 1
+    await rig.write("jobs", *range(2, 8))  # four of them are over the cap before a router can see them
+    page = await rig.diff("audit", 1)
+    assert page["tombstone"] == {
+        "gap_from": 2, "gap_to": 5, "reason": "source_trim", "missed_estimate": 4, "earliest_seq": 1, "head_seq": 7,
+    }  # fmt: skip
+    assert [record["data"] for record in page["records"]] == [6, 7]
+    assert [record["data"] for record in (await rig.diff("audit"))["records"]] == [1], "what came before is not hidden"
+
+
 async def test_nothing_of_hops_or_subjects_is_shown(rig: TopicsRig) -> None:
     await rig.call("PUT", "/routers/there", {"source": "a", "dest": "b", "allow_cycle": True})
     await rig.call("PUT", "/routers/back", {"source": "b", "dest": "a", "allow_cycle": True})

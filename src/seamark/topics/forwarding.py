@@ -134,6 +134,12 @@ class Forwarding:
                     job.held = False
                     self._ready(job)
 
+    def room_made(self, stream: str) -> None:
+        """Something of this stream is gone by request: those that wait for room in it need not wait longer."""
+        for job in self._into.get(stream, {}).values():
+            if job.failures:
+                self._ready(job)
+
     # -- read your writes
 
     def owes(self, topic: str) -> bool:
@@ -196,10 +202,7 @@ class Forwarding:
             if one.stream in self._from and one.visible:
                 for job in self._from[one.stream].values():
                     self._ready(job)
-            if one.stream in self._into:
-                for job in self._into[one.stream].values():
-                    if job.failures:
-                        self._ready(job)
+            self.room_made(one.stream)  # or the dest is there again
 
     def _ready(self, job: Job, *, urgent: bool = False) -> None:
         """It has something to do. Urgent is what a reader waits for."""

@@ -71,7 +71,7 @@ class TopicsSurface:
         self.queues = Queues(self.topics, hub, clock)
         self._queue_routes = QueueRoutes(self.queues, hub, self.slots, clock, body_bytes_max=settings.max_body_bytes)
         self.topics.queue_facts = self.queues.facts
-        self.topics.on_deletion = self.queues.records_deleted
+        self.topics.on_deletion = self._records_deleted
         sights = Sights(
             readiness=readiness,
             routers=lambda: len(self.routers.roster),
@@ -91,6 +91,10 @@ class TopicsSurface:
             *self._queue_routes.table(),
             *self._probes.table(),
         ]
+
+    def _records_deleted(self, stream: str) -> None:
+        self.queues.records_deleted(stream)
+        self.routers.forwarding.room_made(stream)
 
     def start(self) -> None:
         self.watches.start()
