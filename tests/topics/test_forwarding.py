@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from seamark.testing.contract.base import eventually
 from seamark.testing.naive import NaiveLog
 from seamark.topics.feed import Feed
 from seamark.topics.model import stream_of
-from seamark.topics.router_rows import PLACES, ROUTERS
+from seamark.topics.router_rows import PLACES, ROUTERS, load
 from tests.log.test_refusals import MoodyStore
 from tests.topics.routed import KeptStore, Routed, routed
 
@@ -435,6 +435,25 @@ async def test_a_removed_router_leaves_no_row_however_busy_it_was(life: Routed) 
         await asyncio.sleep(0)
     assert not await life.book.remove("r")
     assert [*life.log.scan(PLACES)] == []
+
+
+@pytest.mark.parametrize("turns", range(1, 5))
+async def test_a_change_is_made_whole_though_nobody_waits_for_it(life: Routed, turns: int) -> None:
+    assert isinstance(life.log, Shelf)
+    acts: list[Callable[[], Coroutine[Any, Any, bool]]] = [
+        lambda: life.route("r", "a", "b"),
+        lambda: life.route("r", "a", "b", preserve_tag=False),
+        lambda: life.book.remove("r"),
+    ]
+    for act in acts:
+        asking = asyncio.create_task(act())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        asking.cancel()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [router for router, _ in load(life.log)] == list(life.book.roster)
+    assert len(life.book.roster) == 0
 
 
 async def test_a_source_that_was_made_again_is_copied_from_its_first_record(life: Routed) -> None:

@@ -27,7 +27,8 @@ class Standing(NamedTuple):
 
 
 class RouterBook:
-    """All routers of one log. Changes come one after the other, so each is judged by what is really there."""
+    """All routers of one log. Changes come one after the other, so each is judged by what is really there; and each is
+    made whole, also when whoever asked for it goes away meanwhile."""
 
     def __init__(self, topics: Topics, metrics: Metrics, *, routers_max: int = 0) -> None:
         self._topics = topics
@@ -46,11 +47,15 @@ class RouterBook:
             for topic in (router.source, router.dest):
                 if not await self._topics.exists(topic):
                     await self.topic_removed(topic)
+            await asyncio.sleep(0)
 
     async def put(self, router: Router, *, create_dest: bool) -> bool:
         """Make or change one; whether it was made. Raises BadInput, StreamNotFound, and what `Roster.check` raises: then
         nothing was made at all."""
         router.check()
+        return await asyncio.shield(self._put(router, create_dest))
+
+    async def _put(self, router: Router, create_dest: bool) -> bool:
         async with self._lock:
             dest_exists = await self._topics.exists(router.dest)
             if not (create_dest or dest_exists):
@@ -101,23 +106,19 @@ class RouterBook:
 
     async def remove(self, name: str) -> bool:
         """Whether there was one. Its copies stay."""
-        async with self._lock:
-            if self.roster.find(name) is None:
-                return False
-            await self._remove([name])
-            return True
+        return bool(await asyncio.shield(self._remove(lambda: [name] if self.roster.find(name) else [])))
 
     async def topic_removed(self, topic: str) -> list[str]:
         """Remove the routers that name a topic which is gone, and say which those were."""
-        async with self._lock:
-            names = sorted(router.name for router in self.roster.naming(topic))
-            if names:
-                await self._remove(names)
-            return names
+        return await asyncio.shield(self._remove(lambda: sorted(one.name for one in self.roster.naming(topic))))
 
-    async def _remove(self, names: list[str]) -> None:
-        async with self.forwarding.held(names):
-            await self._log.append(Append(puts=[put for name in names for put in removal(name)]))
-            for name in names:
-                self.roster.remove(name)
-                self.forwarding.remove(name)
+    async def _remove(self, which: Callable[[], list[str]]) -> list[str]:
+        async with self._lock:
+            names = which()
+            if names:
+                async with self.forwarding.held(names):
+                    await self._log.append(Append(puts=[put for name in names for put in removal(name)]))
+                    for name in names:
+                        self.roster.remove(name)
+                        self.forwarding.remove(name)
+            return names

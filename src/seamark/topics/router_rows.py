@@ -53,11 +53,10 @@ def load(shelf: Shelf) -> list[tuple[Router, Place]]:
     """All that were kept. One whose rows are damaged is left where it is, and does not run."""
     kept: list[tuple[Router, Place]] = []
     try:
-        for _, row in shelf.scan(ROUTERS):
-            router = _router.decode(row)
-            place = place_of(shelf, router.name)
-            if place is not None:
-                kept.append((router, place))
+        places = dict(shelf.scan(PLACES))
+        for name, row in shelf.scan(ROUTERS):
+            if name in places:
+                kept.append((_router.decode(row), _place.decode(places[name])))
     except Corrupt as damage:
         _log.error(events.CORRUPT_VALUE, space=ROUTERS, error=damage.message)
     return kept
