@@ -74,7 +74,7 @@ def watch(text: str, directory: Path, where: str) -> None:
     try:
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while not re.search(rb"(?m)^id: \d.*\n(?:.+\n)*\n", bytes(seen)):
+            while not re.search(rb"(?m)^id: \S.*\n(?:.+\n)*\n", bytes(seen)):
                 assert time.monotonic() < deadline, f"{where} delivered no event: {bytes(seen)!r}"
                 if selector.select(timeout=1.0):
                     part = os.read(process.stdout.fileno(), 65536)
