@@ -26,13 +26,17 @@ from seamark.http.server import Listening, Server, loop_factory
 from seamark.log.engines.embedded import open_embedded
 from seamark.log.engines.memory import open_memory
 from seamark.log.protocol import Health, Log
+from seamark.notify.gate import OpenGate
+from seamark.notify.measures import SERIES as NOTIFY_SERIES
+from seamark.notify.options import NotifySettings
+from seamark.notify.surface import NotifySurface
 from seamark.raw.demo import feed
 from seamark.raw.routes import RawRoutes
 from seamark.raw.watch import Watches
 from seamark.stream.dialect import Close
 from seamark.stream.hub import Hub
 from seamark.stream.wheel import Wheel
-from seamark.telemetry.metrics import Metrics
+from seamark.telemetry.metrics import METRICS, Metrics
 from seamark.telemetry.supervise import supervise
 from seamark.topics import paths
 from seamark.topics.problem import topics_problem
@@ -48,10 +52,10 @@ if TYPE_CHECKING:
 class Assembly:
     """One log, one hub, one route table. Make it inside the running loop; `drain` and then `close` it there."""
 
-    def __init__(self, settings: Settings, *, clock: Clock) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock, notify: NotifySettings | None = None) -> None:
         keys = parse_keys(settings.api_keys.reveal(), place=str(settings.sources["api_keys"]))  # before a store is made
         self.settings = settings
-        self.metrics = Metrics()
+        self.metrics = Metrics((*METRICS, *NOTIFY_SERIES))
         self.metrics.gauge("seamark_build_info", seamark.__version__).value = 1
         _count_uptime(self.metrics, clock)
         self.log = _open_log(settings, clock, self.metrics)
@@ -67,6 +71,15 @@ class Assembly:
             settings=settings,
             readiness=self.readiness,
         )
+        self.notify = NotifySurface(
+            self.log,
+            self.hub,
+            options=notify or NotifySettings(),
+            gate=OpenGate(),
+            clock=clock,
+            metrics=self.metrics,
+        )
+        self.readiness.add(self.notify.unprepared)
         self.front = Front(
             self.routes(clock),
             authenticate=_authenticator(keys),
@@ -77,6 +90,7 @@ class Assembly:
             access_log=AccessLog() if settings.access_log else None,
         )
         self.topics.start()
+        self.notify.start()
         self._tasks = [supervise("demo", lambda: feed(self.log, clock, random.Random()))] if settings.demo else []
 
     def routes(self, clock: Clock) -> list[Route]:
@@ -94,6 +108,7 @@ class Assembly:
             ),
             *RawRoutes(self.log, watches, body_bytes_max=settings.max_body_bytes).table(),
             *self.topics.table(),
+            *self.notify.table(),
         ]
         info = Info(title="Seamark", version=seamark.__version__, server_url=settings.public_url or "/")
         return [*routes, openapi_route(lambda: self.front.table.routes, info)]
@@ -104,6 +119,7 @@ class Assembly:
             task.cancel()
         self.hub.drain(Close.SHUTDOWN)
         await self.topics.drain()
+        await self.notify.drain()
         for task in self._tasks:
             with suppress(asyncio.CancelledError):
                 await task

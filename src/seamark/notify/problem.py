@@ -96,6 +96,11 @@ def admin_problem(error: Exception, request_id: str) -> Answer:
     return status, admin_body(False, error.message, request_id), ()
 
 
+def catalogue_problem(error: Exception, request_id: str) -> Answer:
+    """For schema discovery, where nobody is refused and nothing is asked for: only HTTP itself can go wrong."""
+    return bare(error) if isinstance(error, BadInput | RouteNotFound | MethodNotAllowed) else plain(error, request_id)
+
+
 def admin_body(success: bool, message: str, request_id: str, *, notification_id: str | None = None) -> bytes:
     """The one kind of body whose keys are not sorted."""
     parts = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -122,6 +122,10 @@ class Metrics:
     def histogram(self, name: str, *labels: str) -> Histogram:
         bounds = self._rows[name].buckets
         return self._cell(name, "histogram", labels, lambda: Histogram(bounds))
+
+    def cells(self, name: str) -> Mapping[tuple[str, ...], Cell]:
+        """All cells of one row, by their labels."""
+        return self._cells[name]
 
     def on_scrape(self, refresh: Callable[[], None]) -> None:
         """Call `refresh` before every scrape: for gauges that are cheaper to read than to keep."""
