@@ -15,12 +15,15 @@ from typing import Any
 
 import click
 
-from seamark import config, errors, limits
+from seamark import config, contract, errors, limits
 from seamark.cli.exits import Exit
 from seamark.cli.main import VERBS, seamark
 from seamark.cli.options import shown_default
 from seamark.clock import SystemClock
 from seamark.http.app import Assembly
+from seamark.kinds import Secret
+from seamark.notify.docs import OPERATIONS as NOTIFY
+from seamark.notify.measures import SERIES as NOTIFY_SERIES
 from seamark.raw.docs import OPERATIONS as RAW
 from seamark.telemetry import logs
 from seamark.telemetry.events import EVENTS
@@ -66,10 +69,27 @@ def settings() -> str:
         "with a message that says the name, the place, and what is accepted. In a file, numbers and booleans are written "
         "as such: a quoted number is refused.",
         table(["name", "accepts", "default", "flag", "environment", "why"], rows),
-        "## Notify documents",
-        "A settings file may also hold these top-level keys of a notify configuration, which are kept as they stand for "
-        "that surface: " + ", ".join(code(key) for key in sorted(config.NOTIFY_KEYS)) + ".",
+        "## The file of a notify server",
+        "The file may also be that of a notify server, or hold its keys beside ours: it is taken as it stands. Keys with a "
+        "setting in the table give it its value, unless that setting is given by its own name; the others belong to the notify "
+        "surface. Each can be overridden by a variable, which wins over every file and loses to `SEAMARK_*`. "
+        "[Configuration of a notify server](../notify-configuration.md) has the rest: schema, roles, and what is refused.",
+        table(["key", "accepts", "default", "our setting", "environment", "why"], contract_rows()),
     )
+
+
+def contract_rows() -> list[list[str]]:
+    return [
+        [code(key.name), key.kind.accepts, shown(key), code(key.setting) if key.setting else "", code(key.env), key.why]
+        for key in contract.KEYS
+    ]
+
+
+def shown(key: contract.Key) -> str:
+    """The default of a key; one without any is left to its setting, or is something that need not be."""
+    if key.default is None or key.default == Secret() or key.default == "":
+        return ""
+    return code(str(key.default).lower() if isinstance(key.default, bool) else str(key.default))
 
 
 def metrics() -> str:
@@ -82,6 +102,10 @@ def metrics() -> str:
         "src/seamark/telemetry/metrics.py",
         "Served at `/metrics` in the Prometheus text format, on the main port or on `metrics_port`.",
         listed(METRICS),
+        "## The notify surface",
+        "Served at `/metrics` too, under the names of its contract. Event types of the schema have labels of their own; all others are "
+        "`generic`, and `unknown` is what was refused before its event type was known.",
+        listed(NOTIFY_SERIES),
         "## The topics surface",
         "Served at `/v0/metrics`, as text or, to whoever accepts `application/json`, as JSON. These are the names that clients "
         "of topics know; they are made from the ones above and a count of the topics.",
@@ -150,6 +174,9 @@ def routes() -> str:
         *operations(RAW),
         "The topics surface in detail.",
         *operations(TOPICS),
+        "The notify surface in detail; [its own page](../notify.md) says what the events hold. Its contract judges a request's "
+        "body before it asks who is calling where it knows callers of its own; with API keys the key comes first.",
+        *operations(NOTIFY),
     ]
     return page(
         "Routes",
