@@ -198,6 +198,9 @@ class RouterMachine(RuleBasedStateMachine):
                 try:
                     dest.append([Draft(what.payload, node, tag, what.meta)], self.now)
                 except StreamFull:
+                    self.passed[way.name] = (
+                        what.seq - 1
+                    )  # what was deleted or not wanted before it is behind the router
                     return
                 self.forwarded[way.name] += 1
             self.passed[way.name] = what.seq
