@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from seamark.errors import Busy, ShuttingDown
-from seamark.limits import LEGS_PER_SESSION_MAX, PIPE_HIGH_WATER_BYTES, STALL_SECONDS_MAX, WATCH_INLINE_TOPICS_MAX
+from seamark.limits import KIB, LEGS_PER_SESSION_MAX, PIPE_HIGH_WATER_BYTES, STALL_SECONDS_MAX, WATCH_INLINE_TOPICS_MAX
 from seamark.log.protocol import Declares, News
 from seamark.log.watermarks import Loss
 from seamark.topics.model import stream_of
@@ -533,3 +535,28 @@ async def test_reading_counts_as_reading(rig: TopicsRig) -> None:
     assert (await rig.state("o"))["last_read_ts"] is None
     await watch(rig, "o")
     assert (await rig.state("o"))["last_read_ts"] is not None
+
+
+async def test_a_watcher_of_many_topics_is_small(rig: TopicsRig) -> None:
+    names = [f"topic-{n:03}" for n in range(LEGS_PER_SESSION_MAX)]
+    for name in names:
+        await rig.write(name, *range(300))
+    first = await watch(rig, *names)  # what the topics themselves cost is there from now on
+    await settle(2_000)
+    for name in names:
+        await rig.write(name, 0)
+    gc.collect()
+    tracemalloc.start()
+    viewers = []
+    for _ in range(5):
+        viewers.append(await watch(rig, starts={name: {"tail": True} for name in names}))
+        await settle(300)
+        viewers[-1].pipe.taken.clear()
+        viewers[-1].pipe.blocks.clear()
+    gc.collect()
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    for viewer in (first, *viewers):
+        assert viewer.session.stream is not None
+        assert all(leg.group is not None for leg in viewer.session.stream.legs)
+    assert used / len(viewers) < 64 * KIB

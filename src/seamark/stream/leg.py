@@ -29,6 +29,32 @@ class LegSpec(msgspec.Struct, frozen=True, kw_only=True):
     pause_seconds: float = 0.0  # between two pages of history
 
 
+class _History:
+    """What is special about a leg's history. Few legs have any of it, and there may be a million of the others."""
+
+    __slots__ = ("left", "limit_ends", "pause_seconds", "then_live", "until")
+
+    def __init__(self) -> None:
+        self.until: int | None = None
+        self.left: int | None = None
+        self.limit_ends = False
+        self.then_live = False
+        self.pause_seconds = 0.0
+
+    @classmethod
+    def of(cls, spec: LegSpec) -> _History | None:
+        plain = spec.until is None and spec.history_max is None
+        if plain and not (spec.limit_ends or spec.then_live or spec.pause_seconds):
+            return None
+        history = cls()
+        history.until = spec.until
+        history.left = spec.history_max
+        history.limit_ends = spec.limit_ends
+        history.then_live = spec.then_live
+        history.pause_seconds = spec.pause_seconds
+        return history
+
+
 class Leg:
     """A leg is in exactly one state: live (`group` is set), behind (`channel` is set, no group), over (neither).
 
@@ -36,26 +62,22 @@ class Leg:
     """
 
     __slots__ = (
+        "_history",
         "channel",
         "cursor",
         "filter",
         "first_read",
         "gone_head",
         "group",
-        "history_left",
         "instance",
         "joined_at",
-        "limit_ends",
         "over",
         "parked",
-        "pause_seconds",
         "session",
         "slot",
         "stream",
         "synced",
-        "then_live",
         "told",
-        "until",
     )
 
     def __init__(self, session: Session, spec: LegSpec) -> None:
@@ -65,11 +87,7 @@ class Leg:
         self.instance = spec.cursor.instance
         self.filter = None if spec.filter is None or spec.filter.everything else spec.filter
         self.synced = spec.synced
-        self.until = spec.until
-        self.history_left = spec.history_max
-        self.limit_ends = spec.limit_ends
-        self.then_live = spec.then_live
-        self.pause_seconds = spec.pause_seconds
+        self._history = _History.of(spec)
         self.channel: Channel | None = None
         self.group: Group | None = None
         self.slot = -1  # place in the group's tight loop, or among those that are delivered to by their session
@@ -84,6 +102,40 @@ class Leg:
     def place(self) -> int:
         """Everything up to here was handed to the pipe."""
         return self.cursor if self.group is None else self.group.place_of(self)
+
+    @property
+    def until(self) -> int | None:
+        """The last seq that is its own to read, None while there is no such end."""
+        return None if self._history is None else self._history.until
+
+    @until.setter
+    def until(self, seq: int | None) -> None:
+        if self._history is None and seq is not None:
+            self._history = _History()
+        if self._history is not None:
+            self._history.until = seq
+
+    @property
+    def history_left(self) -> int | None:
+        """Records of history that may still be said, None without a bound."""
+        return None if self._history is None else self._history.left
+
+    @history_left.setter
+    def history_left(self, records: int | None) -> None:
+        if self._history is not None:
+            self._history.left = records
+
+    @property
+    def limit_ends(self) -> bool:
+        return self._history is not None and self._history.limit_ends
+
+    @property
+    def then_live(self) -> bool:
+        return self._history is not None and self._history.then_live
+
+    @property
+    def pause_seconds(self) -> float:
+        return 0.0 if self._history is None else self._history.pause_seconds
 
     @property
     def lives(self) -> bool:
