@@ -23,7 +23,7 @@ from seamark.http.plane import Plane
 from seamark.log.protocol import Log
 from seamark.notify.options import NotifySettings
 from seamark.notify.schema import read_schema
-from tests.notify.conftest import SCHEMA
+from tests.notify.example import SCHEMA
 
 ServerKind = Literal["ours", "hypercorn"]
 SEVEN = {"class": "od", "expver": "1", "step": 1, "level": 1, "region": "north"}

@@ -101,7 +101,7 @@ def test_times(event_types: Types, ts: int, text: str) -> None:
 )  # fmt: skip
 def test_any_values(values: list[str], seq: int, ts: int) -> None:
     from seamark.notify.schema import read_schema
-    from tests.notify.conftest import SCHEMA
+    from tests.notify.example import SCHEMA
 
     event_type = read_schema(SCHEMA).get("test_polygon")
     text = Renderer("test_polygon", event_type, base_url="http://localhost").event(
