@@ -143,7 +143,7 @@ READ_CACHE_ASKED_MAX = _limit(
     "READ_CACHE_ASKED_MAX", 8_192, "chunks", "whose reads are counted; those asked for longest ago are forgotten"
 )
 READ_CACHE_FORMS_MAX = _limit(
-    "READ_CACHE_FORMS_MAX", 4, "forms", "of one chunk that are kept: what two surfaces and their streams want"
+    "READ_CACHE_FORMS_MAX", 4, "forms", "of one chunk that are kept: readers with and without meta, tags or data"
 )
 KEYS_PURGED_PER_COMMIT = _limit(
     "KEYS_PURGED_PER_COMMIT", 256, "keys", "expired idempotency keys that one commit takes along"
@@ -179,7 +179,10 @@ BASE_BYTES_MAX = _limit(
 # -- access
 TOKEN_BYTES_MAX = _limit("TOKEN_BYTES_MAX", 32 * KIB, "bytes", "a signed token; longer ones are not looked at")
 TOKEN_LEEWAY_SECONDS = _limit(
-    "TOKEN_LEEWAY_SECONDS", 60, "seconds", "for which an expired token still counts: clocks differ; the contract names it"
+    "TOKEN_LEEWAY_SECONDS",
+    60,
+    "seconds",
+    "for which an expired token still counts: clocks differ; the contract names it",
 )
 AUTH_CONNECTIONS_MAX = _limit("AUTH_CONNECTIONS_MAX", 32, "connections", "to the service that knows users")
 AUTH_ASKING_MAX = _limit("AUTH_ASKING_MAX", 1_000, "requests", "that wait to hear from it who is calling")

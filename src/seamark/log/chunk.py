@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -25,28 +25,38 @@ _log = logs.logger("log")
 
 
 class Chunk:
-    """A proven chunk, its records not yet decoded. `first` is where it is filed: no record in it is older."""
+    """A proven chunk; its records are decoded when they are asked for. `first` is where it is filed: no record in it is
+    older."""
 
-    __slots__ = ("_body", "bytes", "count", "first", "first_ts", "key", "last", "last_ts")
+    __slots__ = ("_body", "_records", "bytes", "count", "first", "first_ts", "key", "last", "last_ts", "seal")
 
     def __init__(self, key: bytes, value: Buffer) -> None:
         if len(value) < BODY or len(key) != PLACE.size:
             raise Damaged("shorter than its header")
-        if SEAL.unpack_from(value)[0] != checksum(key, memoryview(value)[SEAL.size :]):
+        self.seal: int = SEAL.unpack_from(value)[0]
+        if self.seal != checksum(key, memoryview(value)[SEAL.size :]):
             raise Damaged("checksum")
         version, self.count, self.last, self.first_ts, self.last_ts, self.bytes = HEADER.unpack_from(value, SEAL.size)
         if version != VERSION:
             raise Damaged(f"format version {version}")
         self.key = key
         self.first: int = PLACE.unpack(key)[1]
-        self._body = memoryview(value)[BODY:]
+        self._body: memoryview | None = memoryview(value)[BODY:]
+
+    @property
+    def body_bytes(self) -> int:
+        """What is stored of the records; 0 once they are decoded."""
+        return 0 if self._body is None else len(self._body)
 
     def records(self) -> list[Record]:
-        """Decode; only while the view that gave the value is open."""
-        try:
-            return _decoder.decode(self._body)
-        except msgspec.MsgspecError as error:
-            raise Damaged(str(error)) from error
+        """For the first time only while the view that gave the value is open. Not to be changed."""
+        if self._body is not None:
+            try:
+                self._records: list[Record] = _decoder.decode(self._body)
+            except msgspec.MsgspecError as error:
+                raise Damaged(str(error)) from error
+            self._body = None
+        return self._records
 
 
 def encode(key: bytes, records: Sequence[Record], size: int) -> bytearray:
@@ -98,7 +108,10 @@ def corrupt(stream: str, seq: int, where: str, damage: Damaged) -> Corrupt:
     return Corrupt(f"a stored value of {stream} is damaged ({where}: {damage})", stream=stream, seq=seq, where=where)
 
 
-def chunks_from(stream: str, stream_id: int, view: View, seq: int) -> Iterator[Chunk]:
+Parse = Callable[[str, bytes, Buffer], Chunk]
+
+
+def chunks_from(stream: str, stream_id: int, view: View, seq: int, parse: Parse = parse) -> Iterator[Chunk]:
     """Chunks that may hold `seq` or later ones, in order."""
     start = PLACE.pack(stream_id, seq)
     found = view.floor(Space.RECORDS, start)

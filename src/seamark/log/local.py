@@ -11,6 +11,7 @@ from seamark.clock import Clock
 from seamark.errors import BadInput, Corrupt, Fault, HeadConflict, SeamarkError, WriteFailed
 from seamark.log import intake, purge, recovery, retention, subjects
 from seamark.log.admission import Gate
+from seamark.log.cache import ReadCache
 from seamark.log.chores import Chores
 from seamark.log.commit import Committer
 from seamark.log.deletion import Deletion, check
@@ -52,6 +53,7 @@ class LocalLog:
         self._clock = clock
         self._registry = Registry()
         self._values = Values(store)
+        self._cache = ReadCache()
         self._bell = Bell()
         self._committer = Committer(
             store, self._ephemeral, registry=self._registry, values=self._values, clock=clock, metrics=metrics
@@ -214,7 +216,13 @@ class LocalLog:
         accept: Accept | None = None,
     ) -> Page:
         walk = Walk(
-            self._fresh(name), cursor, records_max=records_max, bytes_max=bytes_max, synced=synced, accept=accept
+            self._fresh(name),
+            self._cache,
+            cursor,
+            records_max=records_max,
+            bytes_max=bytes_max,
+            synced=synced,
+            accept=accept,
         )
         read(walk)
         while not walk.ended:
@@ -236,7 +244,13 @@ class LocalLog:
     ) -> Page:
         """As `read`, but never more than SCAN_RECORDS_MAX records are examined: the page may end early."""
         walk = Walk(
-            self._fresh(name), cursor, records_max=records_max, bytes_max=bytes_max, synced=synced, accept=accept
+            self._fresh(name),
+            self._cache,
+            cursor,
+            records_max=records_max,
+            bytes_max=bytes_max,
+            synced=synced,
+            accept=accept,
         )
         read(walk)
         return walk.page()
@@ -339,3 +353,4 @@ class LocalLog:
         metrics.gauge("seamark_log_writable").value = float(self._committer.failure is None)
         pending = sum(ledger.pending_bytes for ledger in self._registry)
         metrics.gauge("seamark_log_pending_bytes").value = pending + self._writer.queued_bytes
+        metrics.gauge("seamark_log_read_cache_bytes").value = self._cache.bytes

@@ -4,8 +4,8 @@ seam; nothing above may assume that writer, store and reader share a process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -71,6 +71,23 @@ class Configured(msgspec.Struct, frozen=True):
     created: bool
 
 
+class Shared(Protocol):
+    """Records that the log keeps at hand for several readers, and what was made of them."""
+
+    def each(self, form: Hashable, make: Callable[[Record], bytes]) -> Sequence[bytes]:
+        """What `make` gives for each of these records. Equal forms mean: the same bytes for the same record."""
+        ...
+
+
+class Part(NamedTuple):
+    """A run of a page's records, from `at` on, that is also the run of `shared` from `start` to `stop`."""
+
+    at: int
+    shared: Shared
+    start: int
+    stop: int
+
+
 class Page(msgspec.Struct, frozen=True):
     """Part of a stream from a cursor on. The gap, if any, comes before the records, and `resume` is where the records
     start: `gap.last` after a gap, else the cursor. Every seq in `resume+1 .. cursor.seq` was examined."""
@@ -81,10 +98,25 @@ class Page(msgspec.Struct, frozen=True):
     cursor: Cursor  # after the last examined seq, with the instance
     marks: Watermarks
     scanned: int  # stored records examined, delivered or not; skimmed blocks count as a few
+    parts: Sequence[Part] = ()  # those of the records that other readers have been given as well, in order
 
     @property
     def caught_up(self) -> bool:
         return self.cursor.seq >= self.marks.head
+
+    def each(self, form: Hashable, make: Callable[[Record], bytes]) -> list[bytes]:
+        """What `make` gives for each record, taken from where it was made before; see `Shared`."""
+        records = self.records
+        if not self.parts:
+            return [make(record) for record in records]
+        made: list[bytes] = []
+        for at, shared, start, stop in self.parts:
+            if len(made) < at:
+                made += [make(record) for record in records[len(made) : at]]
+            made += shared.each(form, make)[start:stop]
+        if len(made) < len(records):
+            made += [make(record) for record in records[len(made) :]]
+        return made
 
 
 class TagMatch(msgspec.Struct, frozen=True):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 from seamark import limits
 from seamark.errors import BadInput, Corrupt
+from seamark.log.cache import Held, ReadCache, running_sizes
 from seamark.log.chunk import Chunk, chunks_from, corrupt, parse, records_of
 from seamark.log.columns import Skims
 from seamark.log.ledger import Ledger
-from seamark.log.protocol import Page
+from seamark.log.protocol import Page, Part
 from seamark.log.record import Record
 from seamark.log.seal import Damaged
 from seamark.log.skim import Skim
@@ -17,17 +20,28 @@ from seamark.log.store import ID, PLACE, Space, View
 from seamark.log.watermarks import Cursor, Gap, Loss
 
 Accept = Callable[[Record], bool]
+_SEQ = attrgetter("seq")
 
 
 class Walk:
     """One reading under way. It can be interrupted after any chunk and goes on from `at`."""
 
     def __init__(
-        self, ledger: Ledger, cursor: Cursor, *, records_max: int, bytes_max: int, synced: bool, accept: Accept | None
+        self,
+        ledger: Ledger,
+        cache: ReadCache,
+        cursor: Cursor,
+        *,
+        records_max: int,
+        bytes_max: int,
+        synced: bool,
+        accept: Accept | None,
     ) -> None:
         if records_max < 1 or bytes_max < 0 or cursor.seq < 0:
             raise BadInput("a page has at least one record, and a cursor is not negative")
         self._ledger = ledger
+        self._cache = cache
+        self._parts: list[Part] = []
         self._instance = ledger.meta.instance
         self._records_max = min(records_max, limits.PAGE_RECORDS_MAX)
         self._bytes_max = min(bytes_max, limits.PAGE_BYTES_MAX)
@@ -59,7 +73,8 @@ class Walk:
         if ledger.meta.count and start <= committed:
             with ledger.store.view() as view:
                 if self._sieve is not None:
-                    self._skim(Skim(ledger.name, ledger.meta.id, view, self._sieve), start, committed, budget)
+                    skim = Skim(ledger.name, ledger.meta.id, view, self._sieve, self._cache)
+                    self._skim(skim, start, committed, budget)
                     start = max(self.at + 1, start)
                 if self.full or self.scanned >= budget:
                     return
@@ -81,6 +96,7 @@ class Walk:
             cursor=Cursor(seq=self.at, instance=self._instance),
             marks=self._ledger.marks,
             scanned=self.scanned,
+            parts=self._parts,
         )
 
     def _skim(self, skim: Skim, start: int, stop: int, budget: int) -> None:
@@ -100,7 +116,7 @@ class Walk:
 
     def _scan(self, view: View, start: int, stop: int, budget: int) -> None:
         """Everything."""
-        for chunk in chunks_from(self._ledger.name, self._ledger.meta.id, view, start):
+        for chunk in chunks_from(self._ledger.name, self._ledger.meta.id, view, start, self._cache.parse):
             if chunk.first > stop:
                 break
             self._check_dense_to(chunk.first)
@@ -110,23 +126,48 @@ class Walk:
         self._check_dense_to(stop + 1)
 
     def _chunk(self, chunk: Chunk, start: int, stop: int) -> None:
+        held = self._cache.held(self._ledger.name, chunk)
         records = records_of(self._ledger.name, chunk)
-        whole = (
-            self._accept is None
+        if (  # the common case of a history that nobody else reads
+            held is None
+            and self._accept is None
             and chunk.first >= start
             and chunk.last <= stop
-            and len(self.records) + chunk.count < self._records_max
+            and len(self.records) + chunk.count <= self._records_max
             and self.bytes + chunk.bytes <= self._bytes_max
-        )
-        if whole:
-            self.records += records
-            self.bytes += chunk.bytes
-            self.scanned += chunk.count
-            self.at = chunk.last
+        ):
+            self._took(records, chunk.bytes)
             return
-        for record in records:
-            if record.seq >= start and (record.seq > stop or not self._take(record)):
-                return
+        low = 0 if chunk.first >= start else bisect_left(records, start, key=_SEQ)
+        high = len(records) if chunk.last <= stop else bisect_right(records, stop, key=_SEQ)
+        if self._accept is not None:
+            for record in records[low:high]:
+                if not self._take(record):
+                    return
+        else:
+            self._take_run(records, running_sizes(records) if held is None else held.ends, held, low, high)
+
+    def _take_run(self, records: list[Record], ends: Sequence[int], held: Held | None, low: int, high: int) -> None:
+        """What `_take` would take of `records[low:high]`, at once."""
+        at = len(self.records)
+        stop = min(high, low + self._records_max - at)
+        left = ends[low] + self._bytes_max - self.bytes
+        if ends[stop] > left:
+            stop = max(bisect_right(ends, left, low, stop) - 1, low)
+            if stop == low and not at:
+                stop += 1  # at least one, whatever its size
+            self.full = stop < high
+        if stop > low:
+            self._took(records[low:stop], ends[stop] - ends[low])
+            if held is not None:
+                self._parts.append(Part(at, held, low, stop))
+
+    def _took(self, records: list[Record], size: int) -> None:
+        self.records += records
+        self.bytes += size
+        self.scanned += len(records)
+        self.at = records[-1].seq
+        self.full = self.full or len(self.records) >= self._records_max
 
     def _take(self, record: Record) -> bool:
         """Examine one record; False when the page is full."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from seamark.limits import COLUMN_BLOCK_COST
-from seamark.log.chunk import Chunk, corrupt, parse, records_of
+from seamark.log.cache import ReadCache
+from seamark.log.chunk import Chunk, corrupt, records_of
 from seamark.log.columns import Block, Sieve, block_of, first_of
 from seamark.log.record import Record
 from seamark.log.seal import Damaged
@@ -15,11 +16,12 @@ from seamark.log.store import ID, PLACE, Space, View
 class Skim:
     """One stream's blocks, for one condition, within one view."""
 
-    def __init__(self, stream: str, stream_id: int, view: View, sieve: Sieve) -> None:
+    def __init__(self, stream: str, stream_id: int, view: View, sieve: Sieve, cache: ReadCache) -> None:
         self._stream = stream
         self._stream_id = stream_id
         self._view = view
         self._sieve = sieve
+        self._cache = cache
         self._chunk: Chunk | None = None
         self._records: dict[int, Record] = {}
         self.spent = 0  # in records that could have been examined instead
@@ -42,9 +44,10 @@ class Skim:
             found = self._view.floor(Space.RECORDS, PLACE.pack(self._stream_id, seq))
             if found is None or found[0][: ID.size] != ID.pack(self._stream_id):
                 return None
-            chunk = parse(self._stream, *found)
+            chunk = self._cache.parse(self._stream, *found)
             if chunk.last < seq:
                 return None
+            self._cache.held(self._stream, chunk)
             self._chunk = chunk
             self._records = {record.seq: record for record in records_of(self._stream, chunk)}
         return self._records.get(seq)

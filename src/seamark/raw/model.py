@@ -175,7 +175,7 @@ def page_json(page: Page) -> bytes:
             "gap": None if gap is None else {"first": gap.first, "last": gap.last, "loss": gap.loss},
         }
     )
-    return b'%b,"records":[%b]}' % (head[:-1], b",".join(map(record_json, page.records)))
+    return b'%b,"records":[%b]}' % (head[:-1], b",".join(page.each(record_json, record_json)))
 
 
 def state_dict(state: StreamState) -> dict[str, object]:

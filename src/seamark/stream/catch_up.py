@@ -13,7 +13,7 @@ from seamark.log.record import Record
 from seamark.log.watermarks import Cursor, Gap
 from seamark.stream.burst import UNBOUNDED, bounds_of, bursts
 from seamark.stream.channel import Channel
-from seamark.stream.dialect import SaysLimited, Span, deliveries_of
+from seamark.stream.dialect import Forms, SaysLimited, Span, deliveries_of
 from seamark.stream.leg import Leg
 
 if TYPE_CHECKING:
@@ -29,13 +29,15 @@ class CatchUp:
     budget, anybody else's.
     """
 
-    __slots__ = ("_bounds", "_deliveries", "_queue", "_session", "_task")
+    __slots__ = ("_bounds", "_deliveries", "_form", "_queue", "_session", "_task")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._queue: dict[Leg, None] = {}
-        self._bounds = bounds_of(session.script.dialect, live=False)
-        self._deliveries = deliveries_of(session.script.dialect)
+        dialect = session.script.dialect
+        self._bounds = bounds_of(dialect, live=False)
+        self._form = dialect.form if isinstance(dialect, Forms) else dialect.projection
+        self._deliveries = deliveries_of(dialect)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def add(self, leg: Leg) -> None:
@@ -142,18 +144,24 @@ class CatchUp:
             records = records[:left]
             to = records[-1].seq if records else leg.cursor
         if records:
-            self._say_bursts(leg, records, Span(leg.stream, leg.cursor, to, page.marks, False))
+            fragments = self._fragments(leg, page, len(records))
+            self._say_bursts(leg, records, fragments, Span(leg.stream, leg.cursor, to, page.marks, False))
             if not self._session.flowing:
                 return  # wherever it was paused, the cursor says how far it came
         leg.cursor = to
         if limited:
             self._say_limited(leg, channel, page)
 
-    def _say_bursts(self, leg: Leg, records: Sequence[Record], span: Span) -> None:
+    def _fragments(self, leg: Leg, page: Page, count: int) -> Sequence[bytes]:
+        """Those of the page's first records. Often they were made for another reader already."""
+        fragment, live = self._session.script.dialect.fragment, leg.lives
+        if count < len(page.records):
+            return [fragment(record, live) for record in page.records[:count]]
+        return page.each((self._form, live), lambda record: fragment(record, live))
+
+    def _say_bursts(self, leg: Leg, records: Sequence[Record], fragments: Sequence[bytes], span: Span) -> None:
         session = self._session
         script = session.script
-        fragment = script.dialect.fragment
-        fragments = [fragment(record, leg.lives) for record in records]
         for burst in bursts(script.dialect, records, fragments, span, self._bounds):
             stamped = script.stamp(burst.raw, burst.span) if script.personal else None
             if session.closed:

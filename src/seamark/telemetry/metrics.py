@@ -48,6 +48,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("seamark_log_queued_appends_peak", "gauge", "The most appends that ever waited for one commit."),
     Metric("seamark_log_overfull_total", "counter", "Appends refused because too many bytes were waiting."),
     Metric("seamark_log_pending_bytes", "gauge", "Bytes accepted and not yet committed."),
+    Metric("seamark_log_read_cache_bytes", "gauge", "Memory that records which several readers asked for are kept in."),
     Metric("seamark_log_writable", "gauge", "1 while the store takes writes, 0 after a failed commit."),
     # -- streams
     Metric("seamark_stream_sessions", "gauge", "Open streams by surface.", ("surface",)),

@@ -73,8 +73,7 @@ class Diff:
         self.cursor = page.cursor
 
     def answer(self, page: Page) -> None:
-        record = self.variant.record
-        fragments = [record(one) for one in page.records]
+        fragments = page.each((self.variant, False), self.variant.record)  # as in the history of a watch
         seconds = self._clock.monotonic() - self._begun
         self._exchange.respond(200, diff_json(self.name, page, fragments, scanned=self.scanned, seconds=seconds))
 

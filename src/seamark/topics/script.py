@@ -79,6 +79,11 @@ class TopicsDialect:
         self.burst_records_max = shape.records_max
         self.burst_bytes_max = shape.bytes_max
 
+    @property
+    def form(self) -> Hashable:
+        """As in a diff, which shows records the same way."""
+        return self._shape.variant
+
     def fragment(self, record: Record, live: bool) -> bytes:
         return self._shape.variant.record(record)
 
