@@ -198,7 +198,7 @@ def load(
             row = _row(key, "file", f"{path}", [*BY_NAME, *contract.SECTIONS])
             given[row.name] = Source("file", str(path)), raw
     _override(notify, environ)
-    values, sources = _contract(notify, Source("file", str(path)))
+    values, sources = _contract(notify, Source("environment") if path is None else Source("file", str(path)))
     for name, (source, raw) in _meant(values, sources).items():
         if name not in given or source.place == "environment":
             given[name] = source, raw
@@ -219,7 +219,8 @@ def load(
 
 def check_serving(settings: Settings) -> None:
     """What no single setting can know. Raises BadConfig."""
-    if not settings.api_keys and not settings.allow_insecure and not is_loopback(settings.host):
+    known = settings.api_keys or settings.contract["auth.enabled"]
+    if not known and not settings.allow_insecure and not is_loopback(settings.host):
         _refuse(
             "host",
             settings.sources["host"],
@@ -336,7 +337,7 @@ def _override(notify: dict[str, object], environ: Mapping[str, str]) -> None:
 def _contract(notify: Mapping[str, object], file: Source) -> tuple[dict[str, Value], dict[str, Source]]:
     """Every single value that a notify server may be told, and where it came from."""
     values: dict[str, Value] = {}
-    sources: dict[str, Source] = {}
+    sources = {"notify": file}
     for key in contract.KEYS:
         try:
             raw = contract.at(notify, key.name)

@@ -123,6 +123,7 @@ def test_any_values(values: list[str], seq: int, ts: int) -> None:
         ("HTTP://EXAMPLE:80", "http://example/schema/mars"),
         ("https://example:443", "https://example/schema/mars"),
         ("http://[::1]:8000", "http://[::1]:8000/schema/mars"),
+        ("localhost:8000", "localhost:8000/schema/mars"),
     ],
 )
 def test_addresses_of_schemas(base_url: str, url: str) -> None:
@@ -136,7 +137,7 @@ def test_names_in_addresses() -> None:
 
 
 @pytest.mark.parametrize(
-    "base_url", ["", "localhost", "localhost:8000", "ftp://x", "http://", "http://x:port", "http://[::1"]
+    "base_url", ["", "localhost", "localhost:", "ftp://x", "http://", "http://x:port", "http://[::1"]
 )
 def test_no_addresses(base_url: str) -> None:
     with pytest.raises(BadConfig, match=r"application\.base_url"):

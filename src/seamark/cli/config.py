@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 from seamark import config as settings_rows
+from seamark import contract
 from seamark.cli.options import load_settings, settings_options
 from seamark.cli.output import Cell, Output
 from seamark.kinds import Secret, Value
+
+TABLES = ("notification_schema", "auth.admin_roles", "ecpds.servers")  # what a notify server's file has beside values
 
 
 @click.command()
@@ -23,7 +26,13 @@ def config(config_file: str | None, json: bool | None, **flags: str | bool | Non
         (row.name, _shown(settings.value(row.name)), settings.sources[row.name].place, settings.sources[row.name].name)
         for row in settings_rows.SETTINGS
     ]
-    rows += [(f"notify.{key}", "(read by the notify surface)", "file", "") for key in sorted(settings.notify)]
+    for key in contract.KEYS:
+        if not key.setting:
+            source = settings.sources[key.name]
+            rows.append((key.name, _shown(settings.contract[key.name]), source.place, source.name))
+    where = settings.sources["notify"]
+    given = [name for name in TABLES if contract.at(settings.notify, name) is not None]
+    rows += [(name, "(a table, read by the notify surface)", where.place, where.name) for name in given]
     Output(json=json).table(("name", "value", "source", "where"), rows)
 
 

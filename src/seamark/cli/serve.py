@@ -12,7 +12,7 @@ from seamark.cli.checks.settings import check_settings
 from seamark.cli.options import load_settings, settings_options
 from seamark.cli.output import Output, mute_stdout
 from seamark.errors import Fault
-from seamark.telemetry import logs
+from seamark.telemetry import events, logs
 
 
 @click.command()
@@ -23,10 +23,20 @@ def serve(config_file: str | None, **flags: str | bool | None) -> int:
     check_settings(settings)
     style = ("text" if sys.stderr.isatty() else "json") if settings.log_style == "auto" else settings.log_style
     logs.configure(level=settings.log_level, style=style)
+    _say_what_is_unread(settings)
     _look_at_ports(settings)
     from seamark.http import app  # late, so that a bad setting is told before everything is loaded
 
     return app.serve(settings, on_ready=lambda base_url: _welcome(settings, base_url))
+
+
+def _say_what_is_unread(settings: config.Settings) -> None:
+    """A notify server ignores keys that it does not know, and so do we, but not silently."""
+    if settings.notify:
+        from seamark.notify.settings import unread  # late, as below
+
+        for key in unread(settings.notify):
+            logs.logger("cli").warning(events.SETTING_IGNORED, key=key)
 
 
 def _look_at_ports(settings: config.Settings) -> None:

@@ -14,6 +14,7 @@ from seamark.access.keys import NOBODY, KeyRing, parse_keys
 from seamark.access.principal import Principal
 from seamark.clock import Clock, SystemClock
 from seamark.console.routes import console_routes
+from seamark.errors import Unauthenticated
 from seamark.http.access_log import AccessLog
 from seamark.http.allocator import keep_memory
 from seamark.http.asgi import ASGIApp, Receive, Scope, Send, build_asgi
@@ -26,9 +27,10 @@ from seamark.http.server import Listening, Server, loop_factory
 from seamark.log.engines.embedded import open_embedded
 from seamark.log.engines.memory import open_memory
 from seamark.log.protocol import Health, Log
-from seamark.notify.gate import OpenGate
+from seamark.notify.guard import make_gate
 from seamark.notify.measures import SERIES as NOTIFY_SERIES
 from seamark.notify.options import NotifySettings
+from seamark.notify.settings import read_options
 from seamark.notify.surface import NotifySurface
 from seamark.raw.demo import feed
 from seamark.raw.routes import RawRoutes
@@ -53,9 +55,12 @@ class Assembly:
     """One log, one hub, one route table. Make it inside the running loop; `drain` and then `close` it there."""
 
     def __init__(self, settings: Settings, *, clock: Clock, notify: NotifySettings | None = None) -> None:
-        keys = parse_keys(settings.api_keys.reveal(), place=str(settings.sources["api_keys"]))  # before a store is made
+        # What may be refused comes before a store is made.
+        keys = parse_keys(settings.api_keys.reveal(), place=str(settings.sources["api_keys"]))
+        options = notify or read_options(settings)
         self.settings = settings
         self.metrics = Metrics((*METRICS, *NOTIFY_SERIES))
+        gate = make_gate(settings, schema=options.schema, clock=clock, metrics=self.metrics)
         self.metrics.gauge("seamark_build_info", seamark.__version__).value = 1
         _count_uptime(self.metrics, clock)
         self.log = _open_log(settings, clock, self.metrics)
@@ -74,15 +79,15 @@ class Assembly:
         self.notify = NotifySurface(
             self.log,
             self.hub,
-            options=notify or NotifySettings(),
-            gate=OpenGate(),
+            options=options,
+            gate=gate,
             clock=clock,
             metrics=self.metrics,
         )
         self.readiness.add(self.notify.unprepared)
         self.front = Front(
             self.routes(clock),
-            authenticate=_authenticator(keys),
+            authenticate=_authenticator(keys, closed=gate.decides and not settings.allow_insecure),
             inflight=InFlight(settings.max_inflight_per_key),
             realms=[Realm(paths.ROOT, topics_problem, paths.topic_in)],
             metrics=self.metrics,
@@ -215,10 +220,15 @@ def _count_uptime(metrics: Metrics, clock: Clock) -> None:
     metrics.on_scrape(lambda: setattr(uptime, "value", clock.monotonic() - born))
 
 
-def _authenticator(keys: KeyRing) -> Authenticate:
+def _authenticator(keys: KeyRing, *, closed: bool) -> Authenticate:
+    """`closed`: where there are no keys, nobody has any. A server that asks users of one surface who they are must not leave
+    the others open to everybody."""
+
     def authenticate(headers: Headers, query: bytes, route: Route) -> Principal:
         if not route.action:
             return NOBODY
+        if closed and not keys:
+            raise Unauthenticated("this server has no API keys, and without one nothing is served here")
         return keys.authenticate(headers, query, in_query=route.key_in_query)
 
     return authenticate

@@ -3,6 +3,7 @@ are stored."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -18,6 +19,9 @@ from seamark.notify.scalars import ENCODER
 
 TYPE_PREFIX = "int.ecmwf.aviso."
 _NAMES = msgspec.json.Decoder(list[str])
+_NO_SCHEME = re.compile(
+    r"[A-Za-z][A-Za-z0-9.-]*:[0-9]{1,5}"
+)  # `localhost:8000`, as files of this contract often have it
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -76,6 +80,8 @@ def dataschema(base_url: str, name: str) -> str:
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
+    if _NO_SCHEME.fullmatch(base_url):
+        return f"{base_url}/schema/{quote(name)}"
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
         raise BadConfig(
             f"application.base_url: {base_url!r} is not an address; accepted: {accepts}",

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NoReturn
 
 from seamark.errors import BadConfig
+from seamark.kinds import BOOL, WHOLE, Kind, Untyped
 
 
 class Node:
@@ -47,7 +48,7 @@ class Node:
         return self._values.get(key)
 
     def flag(self, key: str) -> bool:
-        value = self._values.get(key)
+        value = typed(self._values.get(key), BOOL)
         if not isinstance(value, bool):
             refuse(self.at(key), _what(value), "true or false")
         return value
@@ -66,10 +67,20 @@ class Node:
         return tuple(text for text in texts if text is not None)
 
     def count(self, key: str, *, least: int, most: int) -> int:
-        value = self._values.get(key)
+        value = typed(self._values.get(key), WHOLE)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             refuse(self.at(key), _what(value), f"a whole number from {least} to {most}")
         return value
+
+
+def typed(value: object, kind: Kind) -> object:
+    """Text from the environment as what it is meant to be; anything else, and text that is not that, as it is."""
+    if not isinstance(value, Untyped):
+        return value
+    try:
+        return kind.parse(value)
+    except ValueError:
+        return str(value)
 
 
 def as_text(value: object) -> str | None:

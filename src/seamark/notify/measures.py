@@ -34,6 +34,11 @@ SERIES: tuple[Metric, ...] = (
     Metric("aviso_sse_stream_errors_total", "counter", "Streams that could not be served to their end.", ("route", "event_type")),
     Metric("aviso_sse_connection_duration_seconds", "histogram", "How long streams were open.", ("route",), STREAM_SECONDS),
     Metric("aviso_auth_requests_total", "counter", "Callers by what became of their credentials.", ("mode", "outcome")),
+    Metric("aviso_ecpds_cache_hits_total", "counter", "Callers whose destinations were known."),
+    Metric("aviso_ecpds_cache_misses_total", "counter", "Callers for whom ECPDS had to be asked."),
+    Metric("aviso_ecpds_cache_size", "gauge", "Callers whose destinations are known."),
+    Metric("aviso_ecpds_access_decisions_total", "counter", "What became of requests for a destination.", ("outcome",)),
+    Metric("aviso_ecpds_fetch_total", "counter", "What became of questions to one ECPDS server.", ("outcome",)),
 )  # fmt: skip
 
 

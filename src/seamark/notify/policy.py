@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -15,7 +15,7 @@ _SPAN = re.compile(r"([0-9]{1,15})([smhdw])", re.IGNORECASE)
 _SIZE = re.compile(r"([0-9]{1,15})([KMGT])(i?)")
 _MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _POWER = {"K": 1, "M": 2, "G": 3, "T": 4}
-PLUGINS = frozenset({"ecpds"})
+PLUGINS = frozenset({"ecpds"})  # that ship with Seamark; others may be installed
 Roles = Mapping[str, tuple[str, ...]]
 
 
@@ -65,14 +65,14 @@ def read_policy(node: Node, *, supported: bool) -> StoragePolicy:
     )
 
 
-def read_auth(node: Node, *, enabled: bool) -> StreamAuth:
-    """`enabled`: whether there is any auth at all. Raises BadConfig."""
+def read_auth(node: Node, *, enabled: bool, plugins: Collection[str] = PLUGINS) -> StreamAuth:
+    """`enabled`: whether there is any auth at all; `plugins`: those that there are. Raises BadConfig."""
     node.only({"required", "read_roles", "write_roles", "plugins"})
     auth = StreamAuth(
         required=node.flag("required"),
         read_roles=read_roles(node.node("read_roles")) if "read_roles" in node else None,
         write_roles=read_roles(node.node("write_roles")) if "write_roles" in node else None,
-        plugins=_plugins(node) if "plugins" in node else (),
+        plugins=_plugins(node, plugins) if "plugins" in node else (),
     )
     for key, said in (("read_roles", auth.read_roles), ("write_roles", auth.write_roles), ("plugins", auth.plugins)):
         if said and not auth.required:
@@ -97,10 +97,10 @@ def read_roles(node: Node) -> dict[str, tuple[str, ...]]:
     return roles
 
 
-def _plugins(node: Node) -> tuple[str, ...]:
+def _plugins(node: Node, known: Collection[str]) -> tuple[str, ...]:
     plugins = node.texts("plugins")
-    if not plugins or not PLUGINS.issuperset(plugins):
-        refuse(node.at("plugins"), "it is empty or names something unknown", ", ".join(sorted(PLUGINS)))
+    if not plugins or not set(known).issuperset(plugins):
+        refuse(node.at("plugins"), "it is empty or names something unknown", ", ".join(sorted(known)))
     return plugins
 
 

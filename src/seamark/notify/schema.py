@@ -3,7 +3,7 @@ key."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from seamark import limits
 from seamark.notify.configtree import Node, refuse
@@ -11,22 +11,28 @@ from seamark.notify.eventtype import EventType, Schema
 from seamark.notify.fields import Field
 from seamark.notify.handlers import read_fields
 from seamark.notify.places import POINT_CLOUD
-from seamark.notify.policy import read_auth, read_policy
+from seamark.notify.policy import PLUGINS, read_auth, read_policy
 
 ROOT = "notification_schema"
 HISTORY_MAX = "max_historical_notifications"
 
 
 def read_schema(
-    raw: object, *, strict: bool | None = None, policies: bool = True, auth_enabled: bool = False
+    raw: object,
+    *,
+    strict: bool | None = None,
+    policies: bool = True,
+    auth_enabled: bool = False,
+    plugins: Collection[str] = PLUGINS,
 ) -> Schema:
-    """From the file's mapping, None when it has none. `policies`: whether the engine can keep to storage policies.
-    Raises BadConfig."""
+    """From the file's mapping, None when it has none. `policies`: whether the engine can keep to storage policies;
+    `plugins`: those that `auth.plugins` may name. Raises BadConfig."""
     if raw is None:
         return Schema(None, strict=strict)
     root = Node(raw, ROOT)
     event_types = {
-        name: _event_type(name, root.node(name), policies=policies, auth_enabled=auth_enabled) for name in root
+        name: _event_type(name, root.node(name), policies=policies, auth_enabled=auth_enabled, plugins=plugins)
+        for name in root
     }
     owners: dict[str, str] = {}
     for event in event_types.values():
@@ -38,7 +44,7 @@ def read_schema(
     return Schema(event_types, strict=strict)
 
 
-def _event_type(name: str, node: Node, *, policies: bool, auth_enabled: bool) -> EventType:
+def _event_type(name: str, node: Node, *, policies: bool, auth_enabled: bool, plugins: Collection[str]) -> EventType:
     fields = read_fields(node.node("identifier") if "identifier" in node else Node({}, node.at("identifier")))
     base, key_order = _topic(node.node("topic"), fields) if "topic" in node else (None, None)
     if base is None and "storage_policy" in node:
@@ -55,7 +61,7 @@ def _event_type(name: str, node: Node, *, policies: bool, auth_enabled: bool) ->
         key_order=key_order,
         payload_required=payload,
         policy=read_policy(node.node("storage_policy"), supported=policies) if "storage_policy" in node else None,
-        auth=read_auth(node.node("auth"), enabled=auth_enabled) if "auth" in node else None,
+        auth=read_auth(node.node("auth"), enabled=auth_enabled, plugins=plugins) if "auth" in node else None,
         history_max=node.count(HISTORY_MAX, least=1, most=most) if HISTORY_MAX in node else None,
     )
 

@@ -30,6 +30,9 @@ SERVER_DRAINING = _event(
 )
 SERVER_STOPPED = _event("server.stopped", "info", "Everything accepted is committed; the process ends.")
 SERVER_CUT = _event("server.cut", "warning", "The grace time ran out with connections open; they were cut.")
+SETTING_IGNORED = _event(
+    "setting.ignored", "warning", "The file of a notify server has a key that nothing here reads; is it misspelt?"
+)
 REQUEST = _event("http.request", "info", "One answered request (the access log).")
 REQUEST_FAILED = _event(
     "http.request_failed", "error", "A route raised something that is not a SeamarkError; the client got a 500."

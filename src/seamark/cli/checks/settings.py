@@ -9,6 +9,7 @@ from typing import NoReturn
 from seamark import config
 from seamark.access.keys import parse_keys
 from seamark.cli.checks.outcome import Outcome, fail, ok
+from seamark.clock import SystemClock
 from seamark.errors import BadConfig
 
 
@@ -21,6 +22,8 @@ def check_settings(settings: config.Settings) -> None:
         _refuse(settings, "port_file", why, "a file in a directory that exists")
     if settings.tls_cert is not None and settings.tls_key is not None:
         _check_pair(settings, settings.tls_cert, settings.tls_key)
+    if settings.notify:
+        _check_notify(settings)
 
 
 def judge_settings(settings: config.Settings) -> Outcome:
@@ -30,6 +33,17 @@ def judge_settings(settings: config.Settings) -> Outcome:
     except BadConfig as error:
         return fail("settings", str(error), f"change {error.fields['name']}: {error.fields['accepts']}")
     return ok("settings", f"consistent; engine {settings.engine}")
+
+
+def _check_notify(settings: config.Settings) -> None:
+    """The whole file of a notify server, as the surface will read it."""
+    from seamark.notify.guard import make_gate  # late: most servers have no such file
+    from seamark.notify.measures import SERIES
+    from seamark.notify.settings import read_options
+    from seamark.telemetry.metrics import Metrics
+
+    schema = read_options(settings).schema
+    make_gate(settings, schema=schema, clock=SystemClock(), metrics=Metrics(SERIES))
 
 
 def _check_pair(settings: config.Settings, cert: Path, key: Path) -> None:
