@@ -30,6 +30,12 @@ SEVEN = {"class": "od", "expver": "1", "step": 1, "level": 1, "region": "north"}
 POLYGON = "(52.5,13.4,52.6,13.5,52.5,13.6,52.4,13.5,52.5,13.4)"
 
 
+PLACE_BODY = {
+    "event_type": "test_polygon",
+    "identifier": {"date": "20250706", "time": "1200", "polygon": POLYGON},
+}
+
+
 class NotifyRig:
     """Use `running` to make one. `data`: its log is on disk, else in memory."""
 
