@@ -303,6 +303,24 @@ async def test_a_topic_made_again_and_evicted_resumes_where_it_is_safe(rig: Topi
     assert again.seqs() == [4, 5]
 
 
+async def test_whoever_did_not_hear_that_a_topic_was_made_again_is_told_again(rig: TopicsRig) -> None:
+    await rig.write("o", *range(5))
+    viewer = await watch(rig, "o")
+    viewer.pipe.leave()
+    await rig.call("DELETE", "/topics/o")
+    await rig.write("o", 1, 2)
+    for _ in range(2):
+        unheard = await viewer.again(id_of(o=5))
+        assert tombstones(unheard) == [("o", "recreated", 1, 0, 1, 2)]
+        assert unheard.seqs() == [1, 2]
+        unheard.pipe.leave()  # and nothing of it reached the client
+    heard = await viewer.again(id_of(o=1))
+    assert tombstones(heard) == []
+    assert heard.seqs() == [2]
+    heard.pipe.leave()
+    assert (await heard.again(id_of(o=5))).seqs() == []  # by now nobody can be there
+
+
 # -- removal
 
 

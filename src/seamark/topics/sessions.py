@@ -14,7 +14,7 @@ from seamark.errors import Busy, SessionNotFound
 from seamark.limits import WATCH_SESSION_SECONDS
 from seamark.log.watermarks import Cursor
 from seamark.stream.session import Session
-from seamark.topics.cursor import TopicSet
+from seamark.topics.cursor import TopicSet, rewound
 from seamark.topics.render import Variant
 
 WID_PREFIX = "wid_"
@@ -40,7 +40,7 @@ class WatchSession:
     a crash: then its places are lower bounds.
     """
 
-    __slots__ = ("idle_since", "instances", "key", "saved", "seqs", "stream", "topics", "trusted", "wanted")
+    __slots__ = ("former", "idle_since", "instances", "key", "saved", "seqs", "stream", "topics", "trusted", "wanted")
 
     def __init__(self, key: bytes, wanted: Wanted, topics: TopicSet, cursors: Sequence[Cursor]) -> None:
         assert len(cursors) == len(topics)
@@ -49,6 +49,7 @@ class WatchSession:
         self.topics = topics
         self.seqs = array("Q", [cursor.seq for cursor in cursors])
         self.instances = [cursor.instance for cursor in cursors]
+        self.former: dict[int, str] = {}  # instances that the newest stream found gone, with another in their place
         self.trusted = True
         self.stream: Session | None = None
         self.idle_since = 0.0
@@ -63,7 +64,19 @@ class WatchSession:
             return
         for position, leg in enumerate(self.stream.legs):
             self.seqs[position] = leg.place if leg.gone_head is None else max(leg.place, leg.gone_head)
-            self.instances[position] = leg.instance
+            before = self.instances[position]
+            if leg.instance != before:
+                self.instances[position] = leg.instance
+                if before is not None:
+                    self.former[position] = before
+
+    def rewind(self, position: int, given: int) -> None:
+        """Take a place back to what the client says. An id beyond the place is from before the topic was made again, if
+        it was in the newest stream: then the client has not heard of that yet, and is told again."""
+        if position in self.former and given > self.seqs[position]:
+            self.seqs[position], self.instances[position] = given, self.former[position]
+        else:
+            self.seqs[position] = rewound(self.seqs[position], given)
 
 
 class Sessions:

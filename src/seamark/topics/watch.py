@@ -18,7 +18,7 @@ from seamark.stream.hub import Hub
 from seamark.stream.leg import LegSpec
 from seamark.stream.pipe import Pipe
 from seamark.stream.session import Session
-from seamark.topics.cursor import restored, rewound, topic_set
+from seamark.topics.cursor import restored, topic_set
 from seamark.topics.model import config_of
 from seamark.topics.script import script_for
 from seamark.topics.service import Topics
@@ -139,8 +139,9 @@ class Watches:
             if state is not None and state.instance == watch.instances[position]:
                 watch.seqs[position] = restored(stored, given, state.marks.head)
             else:
-                watch.seqs[position] = rewound(stored, given)
+                watch.rewind(position, given)
         watch.trusted = True
+        watch.former.clear()
 
     def _serve(self, watch: WatchSession, states: States, pipe: Pipe) -> None:
         wanted = watch.wanted
