@@ -172,6 +172,12 @@ POINT_CLOUD_POINTS_MAX = _limit("POINT_CLOUD_POINTS_MAX", 10_000, "points", "one
 POINT_CLOUD_BYTES_MAX = _limit(
     "POINT_CLOUD_BYTES_MAX", 60 * KIB, "bytes", "a point cloud as compact JSON; the contract names it"
 )
+HISTORY_BURST_RECORDS = _limit(
+    "HISTORY_BURST_RECORDS", 256, "records", "of history in one write: what is read for it is not read again"
+)
+HISTORY_BURST_BYTES = _limit(
+    "HISTORY_BURST_BYTES", 64 * KIB, "bytes", "payload of such a write; a reader that stalls holds one of them"
+)
 BASE_BYTES_MAX = _limit(
     "BASE_BYTES_MAX", 255, "bytes", "the topic base of an event type, which with its prefix names a stream"
 )

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 import msgspec
 
 from seamark.clock import Clock
-from seamark.limits import PAGE_BYTES_MAX
+from seamark.limits import HISTORY_BURST_BYTES, HISTORY_BURST_RECORDS
 from seamark.log.record import Record
 from seamark.log.watermarks import Gap
 from seamark.notify.clocktext import seconds_text
@@ -42,16 +42,28 @@ def frame(name: str, body: dict[str, object]) -> bytes:
 
 
 class EventDialect:
-    """The notifications of one event type. All streams of a route share the bytes; both routes share what they are made of."""
+    """The notifications of one event type. All streams of a route share the bytes; both routes share what they are made of.
+    A burst of history is a page of the log: it is read once, and written at once."""
 
-    __slots__ = ("_batches", "_render", "deliveries", "form", "projection")
+    __slots__ = ("_batches", "_render", "burst_records_max", "deliveries", "form", "projection")
+    burst_bytes_max = HISTORY_BURST_BYTES
 
-    def __init__(self, renderer: Renderer, name: str, *, route: str, deliveries: Counter, batches: Counter) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        name: str,
+        *,
+        route: str,
+        deliveries: Counter,
+        batches: Counter,
+        records_max: int = HISTORY_BURST_RECORDS,
+    ) -> None:
         self._render = renderer.event
         self._batches = batches
         self.form: Hashable = ("notify", name)
         self.projection: Hashable = ("notify", name, route)
         self.deliveries = deliveries
+        self.burst_records_max = records_max
 
     def fragment(self, record: Record, live: bool) -> bytes:
         if live:
@@ -62,19 +74,6 @@ class EventDialect:
         if not span.live:
             self._batches.value += 1
         return b"".join(fragments)
-
-
-class PacedDialect(EventDialect):
-    """In batches of a set size, for the pauses between them."""
-
-    __slots__ = ("burst_records_max",)
-    burst_bytes_max = PAGE_BYTES_MAX
-
-    def __init__(
-        self, renderer: Renderer, name: str, *, route: str, deliveries: Counter, batches: Counter, batch_size: int
-    ) -> None:
-        super().__init__(renderer, name, route=route, deliveries=deliveries, batches=batches)
-        self.burst_records_max = batch_size
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):

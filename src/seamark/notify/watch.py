@@ -9,7 +9,7 @@ import msgspec
 from seamark.access.principal import Principal
 from seamark.clock import NS_PER_MS, Clock
 from seamark.errors import SeamarkError
-from seamark.limits import SEQ_MAX
+from seamark.limits import HISTORY_BURST_RECORDS, SEQ_MAX
 from seamark.log.protocol import StreamState
 from seamark.log.settings import StreamSettings
 from seamark.log.watermarks import Cursor
@@ -18,7 +18,7 @@ from seamark.notify.eventtype import EventType
 from seamark.notify.measures import Measures, Reading
 from seamark.notify.options import NotifySettings
 from seamark.notify.problem import Endpoint
-from seamark.notify.script import EventDialect, EventScript, History, PacedDialect
+from seamark.notify.script import EventDialect, EventScript, History
 from seamark.notify.service import Notifications
 from seamark.notify.start import Edge
 from seamark.notify.validate import Interest
@@ -157,12 +157,14 @@ class Streams:
     def _dialect(self, name: str, event: EventType | None, endpoint: Endpoint) -> EventDialect:
         options, reading = self._options, self._reading(event, endpoint)
         renderer = Renderer(name, event, base_url=options.base_url)
-        batches = self._measures.batches()
-        if options.batch_pause_seconds:
-            return PacedDialect(
-                renderer, name, route=reading.route, deliveries=reading.sent, batches=batches, batch_size=options.batch_size
-            )  # fmt: skip
-        return EventDialect(renderer, name, route=reading.route, deliveries=reading.sent, batches=batches)
+        return EventDialect(
+            renderer,
+            name,
+            route=reading.route,
+            deliveries=reading.sent,
+            batches=self._measures.batches(),
+            records_max=options.batch_size if options.batch_pause_seconds else HISTORY_BURST_RECORDS,
+        )
 
     def _reading(self, event: EventType | None, endpoint: Endpoint) -> Reading:
         kind = self._measures.of(event)
