@@ -350,6 +350,22 @@ async def test_a_deleted_topic_is_told_at_once_with_its_head(rig: TopicsRig) -> 
     assert again.seqs("a") == [1]
 
 
+@pytest.mark.parametrize("others", [(), ("p",)])
+async def test_an_empty_topic_is_deleted_at_no_head_wherever_reading_began(
+    rig: TopicsRig, others: tuple[str, ...]
+) -> None:
+    for name in ("o", *others):
+        await rig.call("PUT", f"/topics/{name}", {})
+    viewer = await watch(rig, *others, starts={"o": {"from_seq": 7}})
+    assert tombstones(viewer) == [("o", "recreated", 1, 0, 1, 0)]
+    await rig.call("DELETE", "/topics/o")
+    await settle()
+    (gone,) = [frame for frame in viewer.frames if frame.event == "topic-deleted"]
+    assert gone == Frame(
+        "topic-deleted", {"topic": "o", "head_seq": 0, "reason": "deleted"}, dict.fromkeys(["o", *others], 0)
+    )
+
+
 # -- consistency
 
 

@@ -182,6 +182,7 @@ class WatchScript:
 
     def dropped(self, stream: str, head: int) -> bytes:
         """A topic that was gone before this connection came had its head where the session stands."""
+        self._watch.settle()  # one that was empty has no head, and where the session began is not where it stands
         head = head or self._watch.seqs[self._watch.topics.position(stream)]
         body = {"topic": topic_of(stream), "head_seq": head, "reason": "deleted"}
         return b"%bevent: topic-deleted\ndata: %b\n\n" % (self._id_line(stream, head), _ENCODE(body))
