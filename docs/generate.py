@@ -102,6 +102,9 @@ def metrics() -> str:
         "src/seamark/telemetry/metrics.py",
         "Served at `/metrics` in the Prometheus text format, on the main port or on `metrics_port`.",
         listed(METRICS),
+        "On Linux there is also what the operating system counts of the process: `process_cpu_seconds_total`, "
+        "`process_resident_memory_bytes`, `process_virtual_memory_bytes`, `process_start_time_seconds`, `process_open_fds`, "
+        "`process_max_fds`.",
         "## The notify surface",
         "Served at `/metrics` too, under the names of its contract. Event types of the schema have labels of their own; all others are "
         "`generic`, and `unknown` is what was refused before its event type was known.",

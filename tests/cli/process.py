@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("SEAMARK_", "EXD_"))}
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("SEAMARK_", "EXD_", "AVISOSERVER_"))}
 
 
 def run(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -16,6 +16,7 @@ from seamark.log.settings import StreamSettings
 from seamark.notify.options import NotifySettings
 from seamark.notify.settings import read_auth, read_options, unread
 from tests.access.tokens import SECRET
+from tests.docs.markdown import blocks
 from tests.notify.file import document, loaded, written
 
 
@@ -99,6 +100,14 @@ def test_the_strictness_of_the_file_counts(tmp_path: Path) -> None:
         assert read(loaded(tmp_path, document(notification_schema_strict=strict))).schema.strict is strict
     assert read(loaded(tmp_path, document(notification_schema_strict=None))).schema.strict
     assert not read(loaded(tmp_path, {"notification_schema": {}})).schema.strict
+
+
+def test_the_file_of_the_page_is_one(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "notify-configuration.md"
+    (block,) = [block for block in blocks(page) if block.language == "yaml"]
+    settings = loaded(tmp_path, block.text)
+    assert read(settings).schema.names == ["mars"]
+    assert unread(settings.notify) == []
 
 
 # -- what wins

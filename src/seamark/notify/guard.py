@@ -94,7 +94,8 @@ class Guard:
         if not isinstance(exchange.principal, User):
             self._count("unauthorized")
             if exchange.header(b"authorization"):
-                self._refuse(f"The Authorization header must hold {' or '.join(self._schemes).title()} credentials")
+                schemes = " or ".join(scheme.title() for scheme in self._schemes)
+                self._refuse(f"The Authorization header must hold {schemes} credentials")
             self._refuse("Authorization header is required")
         if not self._is_admin(exchange.principal):
             raise Forbidden("This needs the role of an admin", action="admin")
