@@ -12,7 +12,8 @@ import pytest
 
 from seamark.access.keys import NOBODY
 from seamark.access.user import User
-from seamark.errors import Forbidden, NotReady, Unauthenticated
+from seamark.errors import Corrupt, Forbidden, NotReady, Unauthenticated
+from seamark.log.protocol import StreamState
 from seamark.log.settings import Discard, StreamSettings
 from seamark.notify.eventtype import EventType
 from seamark.notify.gate import OpenGate
@@ -188,6 +189,23 @@ async def test_a_store_that_takes_nothing(rig: NotifyRig) -> None:
     await rig.assembly.drain()
     answer = await rig.ask("watch", body)
     check(answer, 503, code="SERVICE_UNAVAILABLE", error="service_unavailable")
+
+
+async def test_a_log_that_cannot_say_where_a_stream_stands(rig: NotifyRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def damaged(name: str) -> StreamState:
+        raise Corrupt("a stored value changed", stream=name)
+
+    monkeypatch.setattr(rig.log, "state", damaged)
+    answer = await rig.ask("watch", {"event_type": "test_polygon", "identifier": PLACE})
+    check(
+        answer,
+        500,
+        code="SSE_STREAM_INITIALIZATION_FAILED",
+        error="SSE stream creation failed",
+        details="a stored value changed",
+        message="a stored value changed",
+        topic="polygon.*.1200",
+    )
 
 
 async def test_a_subject_that_the_log_does_not_take_is_the_clients_mistake() -> None:

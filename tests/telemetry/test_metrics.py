@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from hypothesis import given
@@ -94,3 +95,12 @@ def test_the_edge_of_a_bucket_belongs_to_it() -> None:
     for value in (1.0, 2.0, 2.1):
         histogram.observe(value)
     assert histogram.counts == [1, 1, 1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prometheus_client asks /proc")
+def test_the_process_can_be_watched() -> None:
+    metrics = Metrics(TABLE)
+    assert b"process_" not in metrics.text()
+    metrics.watch_process()
+    assert samples(metrics)["process_resident_memory_bytes", ()] > 0
+    assert samples(metrics)["process_open_fds", ()] > 0

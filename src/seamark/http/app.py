@@ -60,6 +60,7 @@ class Assembly:
         options = notify or read_options(settings)
         self.settings = settings
         self.metrics = Metrics((*METRICS, *NOTIFY_SERIES))
+        self.metrics.watch_process()
         gate = make_gate(settings, schema=options.schema, clock=clock, metrics=self.metrics)
         self.metrics.gauge("seamark_build_info", seamark.__version__).value = 1
         _count_uptime(self.metrics, clock)

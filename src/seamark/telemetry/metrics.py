@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.core import Metric as Family
 
@@ -131,6 +131,10 @@ class Metrics:
     def on_scrape(self, refresh: Callable[[], None]) -> None:
         """Call `refresh` before every scrape: for gauges that are cheaper to read than to keep."""
         self._refreshers.append(refresh)
+
+    def watch_process(self) -> None:
+        """Expose what the operating system counts of this process as well, where prometheus_client can ask it: `process_*`."""
+        ProcessCollector(registry=self._registry)
 
     def refresh(self) -> None:
         """Bring the cells up to date that are not kept so."""
