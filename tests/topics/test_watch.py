@@ -277,6 +277,15 @@ async def test_a_cursor_beyond_the_head_is_another_topics(rig: TopicsRig) -> Non
     assert viewer.seqs() == [1, 2]
 
 
+async def test_a_cursor_beyond_the_head_stays_another_topics_when_the_topic_grows(rig: TopicsRig) -> None:
+    await rig.write("o", 1, 2)
+    answer = await rig.call("POST", "/watch", {"topics": {"o": {"from_seq": 5}}})
+    await rig.write("o", *range(6))
+    viewer = await Viewer(rig, answer["wid"]).open()
+    assert tombstones(viewer) == [("o", "recreated", 1, 0, 1, 8)]
+    assert viewer.seqs() == [*range(1, 9)]
+
+
 @pytest.mark.parametrize("count", [1, 7])
 async def test_a_topic_that_was_made_again_is_recognised(rig: TopicsRig, count: int) -> None:
     await rig.write("o", *range(5))

@@ -29,6 +29,7 @@ from seamark.topics.slots import StreamSlots
 SURFACE = "topics"
 States = Mapping[str, StreamState]
 """By the log's names of the streams."""
+_NO_INSTANCE = ""  # is that of no stream
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -39,8 +40,8 @@ class Start(msgspec.Struct, frozen=True):
 
     @property
     def cursor(self) -> Cursor:
-        """Tied to the topic as it is now; a place that it has not come to is not this topic's."""
-        return Cursor(self.seq, self.state.instance if self.seq <= self.state.marks.head else None)
+        """Tied to the topic as it is now; a place that it has not come to is not this topic's, and never will be."""
+        return Cursor(self.seq, self.state.instance if self.seq <= self.state.marks.head else _NO_INSTANCE)
 
 
 class Watches:
