@@ -31,7 +31,7 @@ SERVER_DRAINING = _event(
 SERVER_STOPPED = _event("server.stopped", "info", "Everything accepted is committed; the process ends.")
 SERVER_CUT = _event("server.cut", "warning", "The grace time ran out with connections open; they were cut.")
 SETTING_IGNORED = _event(
-    "setting.ignored", "warning", "The file of a notify server has a key that nothing here reads; is it misspelt?"
+    "setting.ignored", "warning", "The file of a notify server has a key that nothing here reads; it may be misspelt."
 )
 REQUEST = _event("http.request", "info", "One answered request (the access log).")
 REQUEST_FAILED = _event(
