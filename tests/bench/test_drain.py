@@ -14,7 +14,21 @@ from seamark.bench.drain import Drain
 
 fragments = st.lists(
     st.one_of(
-        st.sampled_from([b"id: ", b'"seq":', b"12@", b"7,", b"\n", b": hb\n\n", b"id: 3", b'"seq":99']),
+        st.sampled_from(
+            [
+                b"id: ",
+                b'"seq":',
+                b'"$seq":',
+                b'"to_seq":',
+                b'"$seq":5,"$ts"',
+                b"12@",
+                b"7,",
+                b"\n",
+                b": hb\n\n",
+                b"id: 3",
+                b'"seq":99',
+            ]
+        ),
         st.builds(wire.event, st.integers(1, 10**9), st.just(1), st.just(wire.payload())),
     ),
     min_size=1,
@@ -61,16 +75,20 @@ def test_connections_that_are_not_adopted_are_handed_back_and_closed_ones_told()
 
 
 @pytest.mark.skipif(drain.library() is None, reason="no C compiler here")
-def test_latency_is_taken_from_the_newest_event_when_asked() -> None:
+@pytest.mark.parametrize("frames", [wire.event(1, 1, wire.payload(0)) + wire.event(2, 1, wire.payload(1)), b""])
+def test_latency_is_taken_from_the_newest_event_when_asked(frames: bytes) -> None:
     compiled = drain.library()
     assert compiled is not None
     ours, theirs = socket.socketpair()
+    of_topics = (
+        b'event: record\ndata: {"topic":"t","records":[{"$seq":2,"$ts":1,"data":%b}],"to_seq":2,"head_seq":2}\n\n'
+    )
     with select.epoll() as epoll, ours, theirs:
         epoll.register(theirs.fileno(), select.EPOLLIN)
         loop = Drain(compiled, epoll.fileno(), 65_536, bytearray(1 << 16))
         loop.timing = True
         loop.adopt(theirs.fileno(), 0)
-        ours.sendall(wire.event(1, 1, wire.payload(0)) + wire.event(2, 1, wire.payload(1)))
+        ours.sendall(frames or of_topics % wire.payload(1))
         loop.turn(1.0)
         (took,) = loop.take().latencies
         assert took > 0

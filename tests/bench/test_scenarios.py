@@ -15,7 +15,12 @@ from seamark.bench import (
     read_local,
     recovery,
     resume,
+    selective,
     stalled,
+    topics_diff,
+    topics_idle,
+    topics_watch,
+    topics_write,
 )
 from seamark.bench.bench import Bench
 from seamark.bench.row import Row
@@ -64,6 +69,39 @@ def test_resume(bench: Bench) -> None:
     rows = resume.run(bench)
     sound(rows)
     assert "found 0 missing" in rows[0].notes
+
+
+def test_writing_to_topics(bench: Bench) -> None:
+    rows = topics_write.run(bench)
+    sound(rows)
+    assert [row.parameters["batch"] for row in rows if row.target] == [1, 100] * 2
+
+
+def test_diff_of_topics(bench: Bench) -> None:
+    rows = topics_diff.run(bench)
+    sound(rows)
+    assert [row.unit for row in rows if row.target] == ["calls/s"]
+    assert {row.parameters["pages"] for row in rows} == {"the same", "all in turn"}
+
+
+def test_watching_topics(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics_watch, "COUNTS", topics_watch.COUNTS_QUICK)
+    rows = topics_watch.run(bench)
+    sound(rows)
+    assert all("lost 0, out of order 0" in row.notes for row in rows if row.notes)
+    assert {(row.unit, row.parameters["watchers"]) for row in rows if row.target} == {("p50 ms", 1), ("p99 ms", 50)}
+
+
+def test_idle_watchers_of_topics(bench: Bench) -> None:
+    (row,) = topics_idle.run(bench)
+    assert row.value is not None
+    assert row.target is not None
+
+
+def test_selective_replay(bench: Bench) -> None:
+    rows = selective.run(bench)
+    sound(rows)
+    assert all(row.ratio is not None and row.ratio < 1 for row in rows)
 
 
 def test_idle_watchers(bench: Bench) -> None:

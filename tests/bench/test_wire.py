@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 
 from seamark.bench import wire
 from seamark.log.record import Record
+from seamark.log.watermarks import Watermarks
 from seamark.raw.script import RawDialect
+from seamark.stream.dialect import Span
 from seamark.stream.pipe import Block
+from seamark.topics.render import Variant
+from seamark.topics.script import Shape, SoloDialect
 
 cuts = st.lists(st.integers(1, 200), max_size=30)
 
@@ -67,6 +71,27 @@ def test_the_newest_seq_is_seen_however_reads_are_cut(count: int, first: int, si
             newest = max(newest, seq)
     if all(size > 40 for size in sizes) or not sizes:
         assert newest == first + count - 1
+
+
+def topics_frame(first: int, last: int) -> bytes:
+    """What a watch of one topic says live."""
+    dialect = SoloDialect(Shape(Variant(), 256, 1 << 20, False))
+    records = [Record(seq, 1_700_000_000_000 * 1_000_000, wire.payload(seq)) for seq in range(first, last + 1)]
+    marks = Watermarks(head=last, synced=last, evict_floor=1, earliest=1)
+    fragments = [dialect.fragment(record, True) for record in records]
+    return dialect.assemble(fragments, Span("topics:t", first - 1, last, marks, True))
+
+
+@given(st.integers(1, 10**12), st.integers(0, 5), cuts)
+def test_frames_of_topics_are_counted_however_reads_are_cut(first: int, more: int, sizes: list[int]) -> None:
+    text = topics_frame(first, first + more)
+    assert list(wire.events(text)) == [(seq, seq) for seq in range(first, first + more + 1)]
+    newest = 0
+    for part in pieces(Block(text).framed, sizes):
+        newest = max(newest, wire.last_seq(bytearray(part), len(part)) or 0)
+        assert newest <= first + more
+    if all(size > 40 for size in sizes) or not sizes:
+        assert newest == first + more
 
 
 def test_only_the_given_bytes_of_the_buffer_count() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from seamark.bench import calls, process, wire
 from seamark.bench.bench import Bench
@@ -31,14 +32,25 @@ def run(bench: Bench) -> list[Row]:
                 request = wire.request("POST", path, wire.append_body(batch))
                 for count in connections:
                     cell: dict[str, Value] = {"class": durability, "batch": batch, "connections": count}
-                    rows += _cell(real, bare, request, cell, quick=bench.quick)
+                    found = measure(Servers(bench, real, bare), request, "append over HTTP", cell)
+                    if durability == "fsync":
+                        aim_at(found[0], cell)
+                    rows += found
     return rows
 
 
-def _cell(
-    real: process.Process, bare: process.Process, request: bytes, cell: dict[str, Value], *, quick: bool
-) -> list[Row]:
-    rounds, seconds = (1, 0.3) if quick else (3, 1.0)
+class Servers(NamedTuple):
+    """Both sides of one comparison."""
+
+    bench: Bench
+    real: process.Process
+    bare: process.Process
+
+
+def measure(servers: Servers, request: bytes, scenario: str, cell: dict[str, Value]) -> list[Row]:
+    """The rows of one request over and over; the first has the rate."""
+    bench, real, bare = servers
+    rounds, seconds = (1, 0.3) if bench.quick else (3, 1.0)
     ours: list[Result] = []
     theirs: list[Result] = []
     count, batch = int(cell["connections"]), int(cell["batch"])
@@ -53,15 +65,15 @@ def _cell(
         ("p99 ms", lambda result: result.p99_ms),
     )
     for unit, figure in figures:
-        row = Row(scenario="append over HTTP", parameters=cell, value=_median(ours, figure), unit=unit)
+        row = Row(scenario=scenario, parameters=cell, value=_median(ours, figure), unit=unit)
         rows.append(against(row, REFERENCE, _median(theirs, figure)))
     rows[0].notes = calls.disturbance(ours)
-    _aim(rows[0], cell)
     return rows
 
 
-def _aim(row: Row, cell: dict[str, Value]) -> None:
-    if cell["class"] != "fsync" or cell["connections"] != AIMED_CONNECTIONS or row.value is None:
+def aim_at(row: Row, cell: dict[str, Value]) -> None:
+    """What batches and single records are to reach."""
+    if cell["connections"] != AIMED_CONNECTIONS or row.value is None:
         return
     least = SINGLE_AIM if cell["batch"] == 1 else BATCH_AIM
     aim(row, f">= {least:,}", row.value >= least)

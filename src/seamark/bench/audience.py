@@ -57,8 +57,7 @@ class Audience:
     def __init__(self, server: Process, watchers: int, *, durability: str = "fsync") -> None:
         self._server = server
         self.watchers = watchers
-        self.path = f"/raw/bench-{next(_numbers)}"
-        wire.ask(server.host, server.port, "PUT", self.path, {"durability": durability})
+        self.path = self._make(durability)
         self.swarm = Swarm(server.host, server.port)
         self.tally = self.swarm.tally
         self._requests = wire.append_body(1).split(b"%019d" % 0)
@@ -67,7 +66,7 @@ class Audience:
         self._head = wire.request("POST", self.path, b" " * self._body_bytes)[: -self._body_bytes]
         every = max(1, watchers // CHECKED)
         for number in range(watchers):
-            Watcher(self.swarm, self.path + "/watch", checks=number % every == 0)
+            Watcher(self.swarm, self._watch(), checks=number % every == 0)
             if number % 64 == 0:
                 self.swarm.turn(0)
         if not self.swarm.until(lambda: self.tally.opened == watchers, OPEN_SECONDS_MAX):
@@ -77,6 +76,19 @@ class Audience:
         answers = Sample()
         for _ in range(PUBLISHERS):
             self._idle.append(Caller(self.swarm, answers, self._idle.append))
+
+    def _make(self, durability: str) -> str:
+        """The stream, by the path that is written to."""
+        path = f"/raw/bench-{next(_numbers)}"
+        self._ask("PUT", path, {"durability": durability})
+        return path
+
+    def _watch(self) -> str:
+        """Where one more watcher is served."""
+        return self.path + "/watch"
+
+    def _ask(self, method: str, path: str, body: object) -> dict[str, object]:
+        return wire.ask(self._server.host, self._server.port, method, path, body)
 
     def close(self) -> None:
         self.swarm.close()
@@ -148,6 +160,26 @@ class Audience:
         """Wait for what is on its way; how many deliveries never came."""
         self.swarm.until(lambda: self.outstanding <= 0 and len(self._idle) == PUBLISHERS, DRAIN_SECONDS_MAX)
         return self.outstanding
+
+
+class TopicAudience(Audience):
+    """Watch sessions on the same `topics` topics each, of which one is written to. They are fresh ones unless `base` names
+    those of an earlier audience."""
+
+    def __init__(
+        self, server: Process, watchers: int, *, topics: int = 1, durability: str = "disk", base: str = ""
+    ) -> None:
+        base = base or f"bench-{next(_numbers)}"
+        self._names = [f"{base}-{number}" for number in range(topics)]
+        super().__init__(server, watchers, durability=durability)
+
+    def _make(self, durability: str) -> str:
+        for name in self._names:
+            self._ask("PUT", f"/v0/topics/{name}", {"durability": durability})
+        return f"/v0/topics/{self._names[0]}"
+
+    def _watch(self) -> str:
+        return str(self._ask("POST", "/v0/watch", {"topics": {name: {} for name in self._names}})["stream_url"])
 
 
 class _Start(msgspec.Struct, frozen=True):

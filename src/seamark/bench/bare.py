@@ -98,15 +98,15 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, request: bytes, body: int) -> None:
         method, target, _ = request.split(b" ", 2)
-        if method == b"POST":
+        if target.endswith((b"/records", b"/diff")) or b"/records?" in target:
+            self._transport.write(self._shared.page)
+        elif method == b"POST":
             channel = self._shared.channels.get(target)
             if channel is not None and channel.transports:
                 channel.publish(request[body + len(_HEAD) : -3])
             self._transport.write(_RECEIPT)
         elif b"/watch" in target:
             self._watch(target)
-        elif b"/records" in target:
-            self._transport.write(self._shared.page)
         else:
             self._transport.write(_READY)
 

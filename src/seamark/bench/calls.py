@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 
@@ -44,31 +45,32 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return self.server.waited / self.seconds if self.server else 0.0
 
 
-def drive(server: Process, request: bytes, *, connections: int, seconds: float) -> Result:
-    """Send `request` over `connections` connections for about `seconds`."""
+def drive(server: Process, *requests: bytes, connections: int, seconds: float) -> Result:
+    """Send the requests, in turn and again and again, over `connections` connections for about `seconds`."""
+    turns = itertools.cycle(requests)
     swarm = Swarm(server.host, server.port)
     sample = Sample()
     open_for_more = True
 
     def again(caller: Caller) -> None:
         if open_for_more:
-            caller.call(request)
+            caller.call(next(turns))
 
     callers = [Caller(swarm, sample, again) for _ in range(connections)]
     for caller in callers:
-        caller.call(request)
+        caller.call(next(turns))
     _spin(swarm, seconds * WARM_SHARE)
     sample.clear()
     usage, client, began = server.usage(), time.process_time(), time.perf_counter()
     _spin(swarm, seconds)
     elapsed, used, spent = time.perf_counter() - began, server.used(usage), time.process_time() - client
-    requests = len(sample)
+    answered = len(sample)
     p50, p99 = sample.milliseconds(0.5, 0.99)
     open_for_more = False
     swarm.until(lambda: not any(caller.busy for caller in callers), DRAIN_SECONDS_MAX)
     swarm.close()
     return Result(
-        requests=requests,
+        requests=answered,
         seconds=elapsed,
         server=used,
         client_cpu=spent,

@@ -22,22 +22,21 @@ static int64_t number_at(const char *at, const char *end, char stop) {
     return at < end && at > from && *at == stop ? value : -1;
 }
 
+/* Where an event names its seq, and what ends the number; those before the payload first. */
+static const struct { const char *text; long bytes; char stop; } marks[] = {
+    {"id: ", 4, '@'}, {"\"seq\":", 6, ','}, {"\"$seq\":", 7, ','}, {"\"to_seq\":", 9, ','},
+};
+
 /* The newest seq named in a read, or -1. Each event names its seq twice, so no cut can hide it. */
 static int64_t last_seq(const char *from, const char *end, const char **where) {
-    for (const char *at = end - 4; at >= from; at--)
-        if (at[0] == 'i' && at[1] == 'd' && at[2] == ':' && at[3] == ' ') {
-            int64_t value = number_at(at + 4, end, '@');
-            *where = at;
-            if (value >= 0)
-                return value;
-        }
-    for (const char *at = end - 6; at >= from; at--)
-        if (at[0] == '"' && at[1] == 's' && at[2] == 'e' && at[3] == 'q' && at[4] == '"' && at[5] == ':') {
-            int64_t value = number_at(at + 6, end, ',');
-            *where = at;
-            if (value >= 0)
-                return value;
-        }
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        for (const char *at = end - marks[i].bytes; at >= from; at--)
+            if (*at == *marks[i].text && memcmp(at, marks[i].text, (size_t)marks[i].bytes) == 0) {
+                int64_t value = number_at(at + marks[i].bytes, end, marks[i].stop);
+                *where = at;
+                if (value >= 0)
+                    return value;
+            }
     return -1;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from seamark.bench import process
 from seamark.bench.audience import Audience, Outcome
@@ -19,7 +20,7 @@ P99_AIM = 1.5
 AIMED_COUNT = 1_000  # the watchers at which the figures above are to be reached
 REFERENCE = "bare uvloop loop"
 
-Mode = Callable[[Audience, float], Outcome]
+Mode = Callable[..., Outcome]  # of an audience, for so many `seconds`
 MODES: dict[str, Mode] = {
     "saturation": lambda audience, seconds: audience.window(WINDOW, seconds),
     "one at a time": lambda audience, seconds: audience.window(1, seconds),
@@ -46,20 +47,29 @@ def _count(real: process.Process, bare: process.Process, count: int, durability:
     for mode, measure in MODES.items():
         if durability != "fsync" and mode != "saturation":
             continue
-        outcomes: dict[str, list[Outcome]] = {name: [] for name in audiences}
-        for number in range(rounds):
-            for name in sorted(audiences, reverse=number % 2 == 0):
-                outcomes[name].append(measure(audiences[name], seconds))
+        outcomes = in_turn(audiences, partial(measure, seconds=seconds), rounds)
         parameters: dict[str, Value] = {"watchers": count, "mode": mode, "class": durability}
-        rows += _rows(parameters, outcomes["seamark"], outcomes["bare"])
+        found = rows_of("fan-out", parameters, outcomes["seamark"], outcomes["bare"])
+        rows += [_aimed(row) for row in found]
     for audience in audiences.values():
         audience.close()
     return rows
 
 
-def _rows(parameters: dict[str, Value], ours: list[Outcome], theirs: list[Outcome]) -> list[Row]:
+def in_turn(
+    audiences: dict[str, Audience], measure: Callable[[Audience], Outcome], rounds: int
+) -> dict[str, list[Outcome]]:
+    """Rounds that take the audiences in turn, now this one first, now that one."""
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in audiences}
+    for number in range(rounds):
+        for name in sorted(audiences, reverse=number % 2 == 0):
+            outcomes[name].append(measure(audiences[name]))
+    return outcomes
+
+
+def rows_of(scenario: str, parameters: dict[str, Value], ours: list[Outcome], theirs: list[Outcome]) -> list[Row]:
     """Four rows for one mode: deliveries per CPU-second and per second, p50 and p99."""
-    note = _note(ours, theirs, sends_at_will=parameters["mode"] != "fixed rate")
+    note = _note(ours, theirs, sends_at_will=parameters.get("mode") != "fixed rate")
     figures: tuple[tuple[str, Callable[[Outcome], float | None]], ...] = (
         ("deliveries per server CPU-second", lambda outcome: outcome.per_server_cpu),
         ("deliveries/s", lambda outcome: outcome.per_second),
@@ -68,10 +78,10 @@ def _rows(parameters: dict[str, Value], ours: list[Outcome], theirs: list[Outcom
     )
     rows = []
     for unit, figure in figures:
-        row = Row(scenario="fan-out", parameters=parameters, value=_median(ours, figure), unit=unit)
+        row = Row(scenario=scenario, parameters=parameters, value=_median(ours, figure), unit=unit)
         rows.append(against(row, REFERENCE, _median(theirs, figure)))
     rows[0].notes = note
-    return [_aimed(row) for row in rows]
+    return rows
 
 
 def _note(ours: list[Outcome], theirs: list[Outcome], *, sends_at_will: bool) -> str:

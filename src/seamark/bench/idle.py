@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from seamark.bench import process
 from seamark.bench.audience import Audience
@@ -21,9 +22,9 @@ def run(bench: Bench) -> list[Row]:
     """Private memory only; kernel socket buffers are the system's and are empty here."""
     watchers = WATCHERS_QUICK if bench.quick else WATCHERS
     with process.seamark(bench) as server:
-        ours = _each(server, watchers)
+        ours = each(server, watchers, Audience)
     with process.bare(bench) as server:
-        theirs = _each(server, watchers)
+        theirs = each(server, watchers, Audience)
     cell: dict[str, Value] = {"watchers": watchers}
     row = Row(scenario="idle watchers", parameters=cell, value=ours, unit="bytes per watcher")
     if ours is not None:
@@ -31,11 +32,14 @@ def run(bench: Bench) -> list[Row]:
     return [against(row, REFERENCE, theirs)]
 
 
-def _each(server: process.Process, watchers: int) -> float | None:
-    Audience(server, watchers // 100).close()  # what is made once belongs to nobody
+def each(
+    server: process.Process, watchers: int, audience_of: Callable[[process.Process, int], Audience]
+) -> float | None:
+    """Private memory for each of so many watchers that wait, in bytes."""
+    audience_of(server, max(1, watchers // 100)).close()  # what is made once belongs to nobody
     time.sleep(SETTLE_SECONDS)
     before = server.memory()
-    audience = Audience(server, watchers)
+    audience = audience_of(server, watchers)
     time.sleep(SETTLE_SECONDS)
     after = server.memory()
     audience.close()

@@ -41,35 +41,44 @@ def fill(server: process.Process, path: str, records: int, batch: int = 1_000) -
         connection.close()
 
 
-def _page(bench: Bench, real: process.Process, page: int) -> list[Row]:
+def beside(
+    bench: Bench, real: process.Process, answer: bytes, *requests: bytes
+) -> tuple[list[calls.Result], list[calls.Result]]:
+    """The requests to the server, and to a bare loop that always gives `answer`, in alternating rounds."""
     rounds, seconds = (1, 0.3) if bench.quick else (3, 1.0)
-    target = f"{PATH}/records?after={STORED // 2}&limit={page}"
     blob = bench.fresh("page")
-    blob.write_bytes(_body(real, target))
-    request = wire.request("GET", target)
+    blob.write_bytes(answer)
     ours, theirs = [], []
     with process.bare(bench, "--blob", str(blob)) as bare:
         for _ in range(rounds):
-            theirs.append(calls.drive(bare, request, connections=CONNECTIONS, seconds=seconds))
-            ours.append(calls.drive(real, request, connections=CONNECTIONS, seconds=seconds))
+            theirs.append(calls.drive(bare, *requests, connections=CONNECTIONS, seconds=seconds))
+            ours.append(calls.drive(real, *requests, connections=CONNECTIONS, seconds=seconds))
+    return ours, theirs
+
+
+def _page(bench: Bench, real: process.Process, page: int) -> list[Row]:
+    target = f"{PATH}/records?after={STORED // 2}&limit={page}"
+    ours, theirs = beside(bench, real, answer_of(real, "GET", target), wire.request("GET", target))
     cell: dict[str, Value] = {"records": page, "connections": CONNECTIONS}
-    speed = Row(scenario="read over HTTP", parameters=cell, unit="records/s", value=_speed(ours) * page)
+    speed = Row(scenario="read over HTTP", parameters=cell, unit="records/s", value=speed_of(ours) * page)
     speed.notes = calls.disturbance(ours)
     slow = Row(scenario="read over HTTP", parameters=cell, unit="p99 ms", value=median([r.p99_ms for r in ours]))
     return [
-        against(speed, REFERENCE, _speed(theirs) * page),
+        against(speed, REFERENCE, speed_of(theirs) * page),
         against(slow, REFERENCE, median([result.p99_ms for result in theirs])),
     ]
 
 
-def _speed(results: list[calls.Result]) -> float:
+def speed_of(results: list[calls.Result]) -> float:
     return median([result.per_second for result in results])
 
 
-def _body(server: process.Process, target: str) -> bytes:
+def answer_of(server: process.Process, method: str, target: str, body: bytes | None = None) -> bytes:
+    """The body of one answer, byte for byte."""
     connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
     try:
-        connection.request("GET", target)
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        connection.request(method, target, body=body, headers=headers)
         answer = connection.getresponse()
         text = answer.read()
     finally:

@@ -15,7 +15,8 @@ _HEAD = b'{"t":"'
 _MIDDLE = b'","pad":"'
 _TAIL = b'"}'
 _PAD = b"x" * (PAYLOAD_BYTES - len(_HEAD) - STAMP_DIGITS - len(_MIDDLE) - len(_TAIL))
-_EVENT = re.compile(rb'id: (\d+)[^\n]*\nevent: record\ndata: [^\n]*?"t":"(\d{19})"')
+_RECORD = re.compile(rb'"\$?seq":(\d+),"\$?ts(?:_ms)?":\d+,"data":\{"t":"(\d{19})"')
+_MARKS = ((b"id: ", b"@"), (b'"seq":', b","), (b'"$seq":', b","), (b'"to_seq":', b","))  # as in drain.c
 _LENGTH = b"content-length: "
 
 
@@ -47,8 +48,8 @@ def event(seq: int, ts_ms: int, data: bytes) -> bytes:
 
 
 def events(text: bytes) -> Iterator[tuple[int, int]]:
-    """Seq and stamp of each whole event in SSE text."""
-    for found in _EVENT.finditer(text):
+    """Seq and stamp of each record in whole events: those of the raw surface hold one, those of a topics watch many."""
+    for found in _RECORD.finditer(text):
         yield int(found[1]), int(found[2])
 
 
@@ -58,7 +59,7 @@ def last_seq(buffer: bytearray, count: int) -> int | None:
     Seqs are dense, so the newest says how many came. Each event names its seq twice, so whatever the end of a read
     cuts, this read or the next one shows it whole.
     """
-    for mark, stop_mark in ((b"id: ", b"@"), (b'"seq":', b",")):
+    for mark, stop_mark in _MARKS:
         end = count
         while (at := buffer.rfind(mark, 0, end)) >= 0:
             at += len(mark)
