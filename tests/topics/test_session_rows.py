@@ -203,6 +203,17 @@ async def test_a_stop_in_order_is_believed_once(tmp_path: Path) -> None:
     assert trusted == [True, False]
 
 
+async def test_a_lower_bound_stays_one_over_a_stop_in_order(tmp_path: Path) -> None:
+    first = TopicsRig(data=tmp_path)
+    await first.write("a", 1)
+    viewer = await watch(first, "a")
+    await crash(first)
+    await TopicsRig(data=tmp_path).close()  # nobody came back meanwhile
+    second = TopicsRig(data=tmp_path)
+    assert (await Viewer(second, viewer.wid).open(id_of(a=1))).seqs() == []
+    await second.close()
+
+
 async def test_a_damaged_row_costs_sessions_not_the_start(tmp_path: Path) -> None:
     first = TopicsRig(data=tmp_path)
     await first.write("a", 1)

@@ -27,7 +27,7 @@ _AT_REST_MAX = 1_000  # sessions in one commit when the server stops
 _log = logger("topics")
 _encode = msgspec.msgpack.Encoder().encode
 _definition = msgspec.msgpack.Decoder(tuple[Wanted, tuple[str, ...]])
-_places = msgspec.msgpack.Decoder(tuple[bytes, tuple[str | None, ...]])
+_places = msgspec.msgpack.Decoder(tuple[bytes, tuple[str | None, ...], bool])
 
 
 class SessionRows:
@@ -138,7 +138,7 @@ class SessionRows:
 
 
 def _put(watch: WatchSession) -> Put:
-    row = _encode((watch.seqs.tobytes(), tuple(watch.instances)))
+    row = _encode((watch.seqs.tobytes(), tuple(watch.instances), watch.trusted))
     watch.saved = hash(row)
     return Put(SPACE, watch.key + _PLACES, row)
 
@@ -155,10 +155,10 @@ def _session(key: bytes, definition: bytes, places: bytes, *, trusted: bool) -> 
     """None for rows that another version wrote: its client makes a new session."""
     try:
         wanted, streams = _definition.decode(definition)
-        packed, instances = _places.decode(places)
+        packed, instances, exact = _places.decode(places)
         cursors = [Cursor(seq, instance) for seq, instance in zip(array("Q", packed), instances, strict=True)]
         watch = WatchSession(key, wanted, topic_set(streams), cursors)
     except (msgspec.MsgspecError, ValueError):
         return None
-    watch.trusted = trusted
+    watch.trusted = trusted and exact  # nobody came back to it between a crash and a stop: it is still a lower bound
     return watch
