@@ -124,7 +124,7 @@ def test_it_serves_although_nobody_reads_what_it_says(tmp_path: Path, demo: list
             process.stdout.close()
             while not file.exists() and process.poll() is None:
                 time.sleep(0.02)
-            assert httpx.get(f"http://{file.read_text().strip()}/ready").json() == {"status": "ready"}
+            assert httpx.get(f"http://{file.read_text().strip()}/ready").json()["status"] == "ready"
             process.send_signal(signal.SIGTERM)
             said = process.stderr.read()
             assert process.wait(timeout=30) == Exit.OK

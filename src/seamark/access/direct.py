@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
-import httpx
 import msgspec
 
 from seamark import limits
 from seamark.access.bearer import Presented
+from seamark.access.fetch import FAILURES, Fetcher
 from seamark.access.jwt import INVALID, Tokens
 from seamark.access.user import User
 from seamark.errors import Busy, Forbidden, Unauthenticated, Unreachable
@@ -26,17 +25,8 @@ class AuthOTron:
     def __init__(self, url: str, tokens: Tokens, *, timeout_seconds: float) -> None:
         self._url = url.rstrip("/") + PATH
         self._tokens = tokens
-        self._timeout_seconds = timeout_seconds
         self._asking = 0
-        # Neither proxies nor .netrc of the environment: what passes here are people's passwords.
-        self._http = httpx.AsyncClient(
-            timeout=None,
-            limits=httpx.Limits(
-                max_connections=limits.AUTH_CONNECTIONS_MAX, max_keepalive_connections=limits.AUTH_CONNECTIONS_MAX
-            ),
-            trust_env=False,
-            headers={"Accept-Encoding": "identity"},
-        )
+        self._fetcher = Fetcher(timeout_seconds=timeout_seconds, bytes_max=limits.AUTH_ANSWER_BYTES_MAX)
 
     async def user(self, shown: Presented) -> User:
         """Raises Unauthenticated, Forbidden, Unreachable or Busy."""
@@ -45,32 +35,22 @@ class AuthOTron:
             raise Busy("too many callers wait for the authentication service", limit="auth_asking", max=most)
         self._asking += 1
         try:
-            async with asyncio.timeout(self._timeout_seconds):
-                status, headers, body = await self._ask(shown.header)
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            answer = await self._fetcher.get(self._url, header=(b"Authorization", shown.header))
+        except FAILURES as error:
             raise Unreachable(UNAVAILABLE, service="auth-o-tron", cause=type(error).__name__) from None
         finally:
             self._asking -= 1
-        if status == 401:
+        if answer.status == 401:
             raise Unauthenticated(INVALID)
-        if status == 403:
+        if answer.status == 403:
             raise Forbidden("The authentication service denies access")
-        token = token_in(headers, body) if 200 <= status < 300 else None
+        token = token_in(answer.headers, answer.body) if 200 <= answer.status < 300 else None
         if token is None:
-            raise Unreachable(UNAVAILABLE, service="auth-o-tron", status=status)
+            raise Unreachable(UNAVAILABLE, service="auth-o-tron", status=answer.status)
         return self._tokens.user(token)
 
     async def close(self) -> None:
-        await self._http.aclose()
-
-    async def _ask(self, header: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        async with self._http.stream("GET", self._url, headers=[(b"Authorization", header)]) as answer:
-            body = bytearray()
-            async for part in answer.aiter_bytes():
-                body += part
-                if len(body) > limits.AUTH_ANSWER_BYTES_MAX:
-                    raise httpx.StreamError("the answer is too large")
-            return answer.status_code, answer.headers, bytes(body)
+        await self._fetcher.close()
 
 
 def token_in(headers: Mapping[str, str], body: bytes) -> str | None:

@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from seamark import contract, limits
+from seamark.access.fetch import FAILURES, Fetcher
 from seamark.access.memo import Memo
 from seamark.access.user import User
 from seamark.clock import Clock
@@ -54,19 +55,18 @@ def open_gate(*, settings: Settings, schema: Schema, clock: Clock, metrics: Metr
             refuse(settings, "ecpds.match_key", f"{match_key!r} is not one of {event.name}", accepts)
     password = values["ecpds.password"]
     assert isinstance(password, Secret)
-    http = httpx.AsyncClient(
+    fetcher = Fetcher(
+        timeout_seconds=_number(values["ecpds.request_timeout_seconds"]),
+        connect_seconds=_number(values["ecpds.connect_timeout_seconds"]),
+        bytes_max=limits.GATE_ANSWER_BYTES_MAX,
         auth=httpx.BasicAuth(str(values["ecpds.username"]), password.reveal()),
-        timeout=httpx.Timeout(None, connect=_number(values["ecpds.connect_timeout_seconds"])),
-        limits=httpx.Limits(max_connections=limits.AUTH_CONNECTIONS_MAX),
-        trust_env=False,
     )
     return Ecpds(
-        http,
+        fetcher,
         _servers(settings),
         match_key=match_key,
         target_field=str(values["ecpds.target_field"]),
         all_must_answer=values["ecpds.partial_outage_policy"] == "strict",
-        timeout_seconds=_number(values["ecpds.request_timeout_seconds"]),
         memo=Memo(
             clock,
             seconds=_number(values["ecpds.cache_ttl_seconds"]),
@@ -81,22 +81,20 @@ class Ecpds:
 
     def __init__(
         self,
-        http: httpx.AsyncClient,
+        fetcher: Fetcher,
         servers: Sequence[str],
         *,
         match_key: str,
         target_field: str,
         all_must_answer: bool,
-        timeout_seconds: float,
         memo: Memo[frozenset[str]],
         metrics: Metrics,
     ) -> None:
-        self._http = http
+        self._fetcher = fetcher
         self._servers = servers
         self._match_key = match_key
         self._target_field = target_field
         self._all_must_answer = all_must_answer
-        self._timeout_seconds = timeout_seconds
         self._memo = memo
         self._metrics = metrics
         size = metrics.gauge("aviso_ecpds_cache_size")
@@ -119,7 +117,7 @@ class Ecpds:
 
     async def close(self) -> None:
         await self._memo.close()
-        await self._http.aclose()
+        await self._fetcher.close()
 
     async def _destinations(self, name: str) -> frozenset[str]:
         known = self._memo.known(name)
@@ -139,24 +137,14 @@ class Ecpds:
         """What one server lists; None when it does not say."""
         outcome, names = "unreachable", None
         try:
-            async with asyncio.timeout(self._timeout_seconds):
-                status, body = await self._get(server, name)
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, httpx.StreamError):
+            answer = await self._fetcher.get(server + PATH, params={"id": name})
+        except FAILURES:
             pass
         else:
-            names = self._active(body) if status == 200 else None
-            outcome = "success" if names is not None else _outcome(status)
+            names = self._active(answer.body) if answer.status == 200 else None
+            outcome = "success" if names is not None else _outcome(answer.status)
         self._metrics.counter("aviso_ecpds_fetch_total", outcome).value += 1
         return names
-
-    async def _get(self, server: str, name: str) -> tuple[int, bytes]:
-        async with self._http.stream("GET", server + PATH, params={"id": name}) as answer:
-            body = bytearray()
-            async for part in answer.aiter_bytes():
-                body += part
-                if len(body) > limits.GATE_ANSWER_BYTES_MAX:
-                    raise httpx.StreamError("the answer is too large")
-            return answer.status_code, bytes(body)
 
     def _active(self, body: bytes) -> frozenset[str] | None:
         """The names of destinations that are in use; None when that is not what the body holds."""
