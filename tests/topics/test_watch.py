@@ -214,6 +214,21 @@ async def test_only_own_records_still_come_to_an_end(rig: TopicsRig) -> None:
     assert viewer.frames == [Frame("caught-up", {"topic": "o", "head_seq": 2}, {"o": 2})]
 
 
+@pytest.mark.parametrize("others", [(), ("p",)])
+async def test_a_node_gets_its_own_from_the_moment_the_topic_says_so(rig: TopicsRig, others: tuple[str, ...]) -> None:
+    for name in ("o", *others):
+        await rig.write(name, 1)
+    viewer = await watch(rig, "o", *others, node="me")
+    for given in (True, False, True):
+        await rig.write("o", given, node="me")
+        await rig.call("PUT", "/topics/o", {"dedupe_node": not given})
+        await settle()
+        await rig.write("o", given, node="me")
+        await settle()
+    assert viewer.seqs("o") == [1, 3, 4, 7]
+    assert kinds(viewer.frames[-2:]) == ["record", "caught-up"]
+
+
 async def test_a_topic_may_give_everything_to_everybody(rig: TopicsRig) -> None:
     await rig.call("PUT", "/topics/all", {"dedupe_node": False})
     await rig.write("all", 1, node="me")

@@ -142,6 +142,13 @@ class Leg:
         """Its history is over: what it reads from the log, because it lags or because that was faster, is told as live."""
         return self.then_live and self.until is None
 
+    def select(self, wanted: Filter | None) -> None:
+        """Other records from here on."""
+        if wanted != self.filter and not self.over:
+            self.leave()
+            self.filter = wanted
+            self.session.kick(self)
+
     def leave(self) -> None:
         """Out of the live set, remembering the place."""
         if self.group is not None:

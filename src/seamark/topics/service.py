@@ -34,6 +34,7 @@ class Topics:
     `derived`       whether routers may still owe this topic something
     `before_read`   bring such a topic up to date, so that its readers see what was written to its source
     `on_removal`    a topic goes: remove the routers that name it, and say which those were
+    `on_change`     a topic has other settings now
     `on_deletion`   some records of a topic (by its stream) are gone by request: jobs of a queue may be among them
     `queue_facts`   what the state of a queue says of its jobs
     """
@@ -47,6 +48,7 @@ class Topics:
         self.derived: Callable[[str], bool] = lambda name: False
         self.before_read: Callable[[str], Awaitable[None]] = _no_catch_up
         self.on_removal: Callable[[str], Awaitable[list[str]]] = _no_routers
+        self.on_change: Callable[[StreamState], None] = lambda state: None
         self.on_deletion: Callable[[str], None] = lambda stream: None
         self.queue_facts: Callable[[StreamState], Awaitable[Mapping[str, int]]] = _all_ready
         self.loaded = False
@@ -119,6 +121,8 @@ class Topics:
                 return Configured(state, False)
         done = await self.log.configure(stream, settings)
         self.known.add(stream)
+        if not done.created:
+            self.on_change(done.state)
         return done
 
     async def ensure(self, name: str, config: TopicConfig) -> bool:

@@ -71,6 +71,7 @@ class TopicsSurface:
         self.queues = Queues(self.topics, hub, clock)
         self._queue_routes = QueueRoutes(self.queues, hub, self.slots, clock, body_bytes_max=settings.max_body_bytes)
         self.topics.queue_facts = self.queues.facts
+        self.topics.on_change = self.watches.topic_changed
         self.topics.on_deletion = self._records_deleted
         sights = Sights(
             readiness=readiness,

@@ -146,12 +146,11 @@ class Watches:
 
     def _serve(self, watch: WatchSession, states: States, pipe: Pipe) -> None:
         wanted = watch.wanted
-        others = Filter(exclude_nodes=wanted.nodes) if wanted.nodes else None
         legs = [
             LegSpec(
                 stream=stream,
                 cursor=watch.cursor(position),
-                filter=others if others is not None and _filters_nodes(states.get(stream)) else None,
+                filter=_filter(wanted, states.get(stream)),
                 synced=wanted.strong,
             )
             for position, stream in enumerate(watch.topics.streams)
@@ -171,6 +170,12 @@ class Watches:
             self._topics.activity.touch(stream)
         session.open()
 
+    def topic_changed(self, state: StreamState) -> None:
+        """Whether nodes get their own records may be otherwise now, also on streams that are open."""
+        for watch in self.sessions.all():
+            if watch.stream is not None and watch.wanted.nodes and state.name in watch.topics.streams:
+                watch.stream.legs[watch.topics.position(state.name)].select(_filter(watch.wanted, state))
+
     def _closed(self, watch: WatchSession, reason: Close | None) -> None:
         """Called once for every stream, however it ended."""
         self._slots.release(watch.wanted.owner)
@@ -178,6 +183,8 @@ class Watches:
         self._rows.follow(watch)
 
 
-def _filters_nodes(state: StreamState | None) -> bool:
-    """A topic may be set to give every reader everything."""
-    return state is None or config_of(state.settings).dedupe_node
+def _filter(wanted: Wanted, state: StreamState | None) -> Filter | None:
+    """Not what certain nodes wrote, unless the topic is set to give every reader everything."""
+    if not wanted.nodes or (state is not None and not config_of(state.settings).dedupe_node):
+        return None
+    return Filter(exclude_nodes=wanted.nodes)
