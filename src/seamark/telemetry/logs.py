@@ -9,7 +9,6 @@ from typing import Any, Protocol, cast
 
 import structlog
 
-
 _TALKATIVE = ("httpx", "httpcore")  # they would log every address and header of what we ask others, secrets and all
 
 

@@ -48,7 +48,11 @@ class ServerProcess:
             "--data", str(self.data), "--engine", engine, *args,
         ]  # fmt: skip
         # The settings of whoever runs the tests are not the server's.
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SEAMARK_", "TOPICS_", "AVISOSERVER_"))}
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SEAMARK_", "TOPICS_", "AVISOSERVER_"))
+        }
         self._environment = {**inherited, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self._address = ""
