@@ -57,6 +57,17 @@ def test_bodies_arrive_whole(client: Client, prefix: str, size: int) -> None:
 
 
 @PREFIXES
+def test_a_connection_goes_on_after_a_large_body(client: Client, prefix: str) -> None:
+    """Uvicorn stops reading at 64 KiB, and reads on when the app asks for more or has answered."""
+    for _ in range(3):
+        client.send(request("POST", f"{prefix}/body", f"Content-Length: {BODY_MAX}"))
+        time.sleep(0.05)  # the app waits for the body, which then comes at once
+        client.send(bytes(BODY_MAX))
+        assert msgspec.json.decode(client.answer().body)["bytes"] == BODY_MAX
+        assert client.get(f"{prefix}/echo/a").status == 200
+
+
+@PREFIXES
 def test_chunked_bodies_arrive_whole_and_trailers_are_no_headers(client: Client, prefix: str) -> None:
     client.send(
         request("POST", f"{prefix}/body", "Transfer-Encoding: chunked"),

@@ -101,6 +101,8 @@ class OrderedProtocol(HttpToolsProtocol):
         elif turn.last:
             self._close()
         else:
+            if not self.held:
+                self.flow.resume_reading()  # a large body stops it, and the app need not have asked for more
             self._rest()
             self._flush_soon()
 
