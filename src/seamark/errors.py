@@ -8,11 +8,18 @@ SeamarkError
 │   ├── BadField             a field of a notification, or of what is asked for, does not fit its schema
 │   ├── UnknownEventType     only event types with a schema are taken, and this one has none
 │   ├── BadRequest           an HTTP request is malformed, or asks for what cannot be given: NotJson, UnknownField, WrongShape
+│   ├── InvalidSubscription  what a flags client wants to be told of cannot be told: too much of it, or nonsense
+│   ├── LintFailed           a manifest has errors, or (SchemaVersionMismatch) is of another time
+│   ├── MalformedList        a list of flags is not one; TooManyFlags: it is, and too long
+│   ├── BadArchive           it is no tar.gz that holds a manifest; ArchiveTooLarge: it may be one, and is too big
+│   ├── BadDelta             changes to a closure that contradict themselves or their hashes
 │   ├── RecordTooLarge       a record or a batch is beyond its bound
 │   └── BatchTooLarge        so many items do not fit one call
-├── Denied                   Unauthenticated, Forbidden
-├── Missing                  StreamNotFound, RouteNotFound, RouterNotFound, SessionNotFound
-├── Conflict                 HeadConflict, TopicIncompatible, NotEmpty, NotAQueue, RouterCycle
+├── Denied                   Unauthenticated, Forbidden, ClosureTokenInvalid
+├── Missing                  StreamNotFound, RouteNotFound, RouterNotFound, SessionNotFound, TenantNotFound, NamespaceNotFound,
+│                            TokenNotFound, ManifestNotFound, VersionNotFound, ClosureUnavailable, FlagNotFound
+├── Conflict                 HeadConflict, TopicIncompatible, NotEmpty, NotAQueue, RouterCycle, TenantExists, NamespaceExists,
+│                            VersionConflict, SuperadminExists
 ├── Refused                  StreamFull, QuotaExceeded, Busy, NotReady, ShuttingDown, Unreachable: try later or make room
 └── Fault                    the store failed
     ├── WriteFailed          nothing was acknowledged; reads still work
@@ -108,6 +115,68 @@ class NotAcceptable(BadRequest):
     status = 406
 
 
+class MalformedList(BadInput):
+    code = "malformed_list"
+
+
+class TooManyFlags(BadInput):
+    """Fields: `max`."""
+
+    code = "too_many_flags"
+
+
+class BadArchive(BadInput):
+    """Fields: `member` where known."""
+
+    code = "bad_archive"
+
+
+class ArchiveTooLarge(BadInput):
+    """Fields: `max`."""
+
+    code = "archive_too_large"
+    status = 413
+
+
+class BadDelta(BadInput):
+    """Fields: `reason`, `path`."""
+
+    code = "bad_delta"
+
+
+class QueryTooLong(BadRequest):
+    """Fields: `max`."""
+
+    code = "query_too_long"
+    status = 414
+
+
+class InvalidSubscription(BadInput):
+    """Fields: `reason`, and `namespace` where one is to blame."""
+
+    code = "invalid_subscription"
+
+
+class LintFailed(BadInput):
+    """A manifest has errors; nothing of it was taken. Fields: `lint`."""
+
+    code = "manifest_lint_failed"
+    status = 422
+
+
+class SchemaVersionMismatch(BadInput):
+    """A manifest is written for another major version than this server reads. Fields: `found`, `supported`."""
+
+    code = "schema_version_mismatch"
+    status = 422
+
+
+class UnknownEnvironment(BadInput):
+    """The namespace declares its environments, and not this one. Fields: `environment`."""
+
+    code = "unknown_environment"
+
+
 class RecordTooLarge(BadInput):
     """Fields: `bytes`, `max`."""
 
@@ -136,6 +205,13 @@ class Forbidden(Denied):
     code = "forbidden"
 
 
+class ClosureTokenInvalid(Denied):
+    """A signed address of a closure is made up, expired, or for something else. It does not say which."""
+
+    code = "closure_token_invalid"
+    status = 401
+
+
 class Missing(SeamarkError):
     code = "missing"
     status = 404
@@ -161,6 +237,50 @@ class SessionNotFound(Missing):
     """It never was, it ended, or it was given up. Its id is a secret and not repeated."""
 
     code = "session_not_found"
+
+
+class TenantNotFound(Missing):
+    """Fields: `tenant`."""
+
+    code = "tenant_not_found"
+
+
+class NamespaceNotFound(Missing):
+    """Also what is said of a version that does not exist yet, where its number must not be told. Fields: `tenant`,
+    `namespace`."""
+
+    code = "namespace_not_found"
+
+
+class TokenNotFound(Missing):
+    """There is none, or it is none of the caller's business. Fields: `id`."""
+
+    code = "token_not_found"
+
+
+class ManifestNotFound(Missing):
+    """The namespace is there, and nothing was ever pushed to it. Fields: `namespace`."""
+
+    code = "manifest_not_found"
+
+
+class VersionNotFound(Missing):
+    """Fields: `namespace`, `version`."""
+
+    code = "version_not_found"
+
+
+class ClosureUnavailable(Missing):
+    """The version was, but its files are no longer kept. Fields: `namespace`, `version`."""
+
+    code = "closure_unavailable"
+    status = 410
+
+
+class FlagNotFound(Missing):
+    """Fields: `flag`."""
+
+    code = "flag_not_found"
 
 
 class MethodNotAllowed(SeamarkError):
@@ -208,6 +328,30 @@ class RouterCycle(Conflict):
     """Fields: `cycle`, the topics from the new source back to itself."""
 
     code = "router_cycle"
+
+
+class TenantExists(Conflict):
+    """Fields: `tenant`."""
+
+    code = "tenant_exists"
+
+
+class NamespaceExists(Conflict):
+    """Fields: `tenant`, `namespace`."""
+
+    code = "namespace_exists"
+
+
+class VersionConflict(Conflict):
+    """The manifest is not at the version that the writer saw. Fields: `expected`, `current_version`."""
+
+    code = "version_conflict"
+
+
+class SuperadminExists(Conflict):
+    """The first superadmin token was made before. Fields: `tokens`."""
+
+    code = "superadmin_exists"
 
 
 class Refused(SeamarkError):
