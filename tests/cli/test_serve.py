@@ -17,7 +17,7 @@ import pytest
 from seamark.cli.exits import Exit
 from seamark.cli.serve import welcome_lines
 from seamark.config import load
-from tests.cli.certificate import make_pair
+from tests.certificate import make_pair
 from tests.cli.process import CLEAN, run
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from seamark.http.ordered import Phase
 from seamark.http.server import Listening, write_port_file
+from tests.certificate import make_pair
 from tests.http.rig import Client, Running, request
 
 PROGRAM = """
@@ -184,9 +185,7 @@ def test_metrics_can_have_a_port_of_their_own(start: Callable[..., Running]) -> 
 
 def test_tls_is_spoken_with_a_certificate(start: Callable[..., Running], tmp_path: Path) -> None:
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
-    subprocess.run([*command, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
+    make_pair(cert, key)
     server = start(listening=Listening(port=0, tls_cert=cert, tls_key=key, grace_seconds=2))
     assert server.server.base_url.startswith("https://")
     context = ssl.create_default_context(cafile=str(cert))

@@ -9,7 +9,7 @@ import pytest
 from seamark.cli.checks.settings import check_settings, judge_settings
 from seamark.config import load
 from seamark.errors import BadConfig
-from tests.cli.certificate import make_pair
+from tests.certificate import make_pair
 
 
 def refused(flags: dict[str, str], environ: dict[str, str] | None = None) -> BadConfig:
@@ -40,7 +40,7 @@ def test_a_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
 
 def test_an_encrypted_key_is_refused_and_nobody_is_asked(tmp_path: Path) -> None:
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    make_pair(cert, key, "-passout", "pass:hunter2")
+    make_pair(cert, key, passphrase="hunter2")
     error = refused({"tls_cert": str(cert), "tls_key": str(key)})
     assert "is encrypted" in str(error)
     assert error.fields["name"] == "tls_key"
