@@ -25,7 +25,7 @@ BANNED = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "
 
 # A room may import itself and what stands before it (docs/decisions/0001).
 FACTS = frozenset({"errors", "limits", "clock", "kinds", "contract", "config"})
-DOWNHILL = ("facts", "telemetry", "log", "match", "stream", "access", "wire", "surfaces", "http", "top")
+DOWNHILL = ("facts", "manifest", "telemetry", "log", "match", "stream", "access", "wire", "surfaces", "http", "top")
 SURFACES = frozenset({"raw", "notify", "topics", "flags", "console"})
 TOP = frozenset({"cli", "__main__"})
 ASIDE = frozenset({"bench", "testing"})  # may import anything; nothing imports them
@@ -117,7 +117,10 @@ def verdict(module: str, imported: str) -> str | None:
     if here == DOOR:
         return None if there in {"facts", "client"} else "the door opens on facts and client only"
     if here == "client":
-        return None if there == "facts" or imported == "seamark.stream.sse" else "client imports facts and stream.sse"
+        known = there in {"facts", "manifest"} or imported == "seamark.stream.sse"
+        return None if known else "client imports facts, manifest and stream.sse"
+    if here == "manifest":
+        return None if there == "facts" else "manifest imports facts"
     if here == "lake":
         return "lake never imports http" if there in {"http", "cli", "console"} else None
     if there in {"client", "lake"}:
@@ -145,6 +148,7 @@ def test_the_rule_of_imports_can_say_no() -> None:
         ("seamark.errors", "seamark.telemetry.logs"),
         ("seamark.client.watch", "seamark.stream.hub"),
         ("seamark.client.watch", "seamark.log.record"),
+        ("seamark.manifest.lint", "seamark.telemetry.logs"),
         ("seamark.lake.source", "seamark.http.app"),
         ("seamark.http.app", "seamark.testing.server"),
         ("seamark.cli.serve", "seamark.bench.run"),
@@ -153,6 +157,8 @@ def test_the_rule_of_imports_can_say_no() -> None:
         assert verdict(module, imported) is not None, f"{module} may import {imported}"
     for module, imported in (
         ("seamark.client.watch", "seamark.stream.sse"),
+        ("seamark.client.flags", "seamark.manifest.evaluate"),
+        ("seamark.topics.model", "seamark.manifest.paths"),
         ("seamark.cli.bench", "seamark.bench.run"),
         ("seamark.raw.routes", "seamark.wire.exchange"),
         ("seamark.http.app", "seamark.raw.routes"),
