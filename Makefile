@@ -19,12 +19,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run test check quick lint bench docs clean chromium
+.PHONY: run test check quick lint bench docs clean packages
 
 run: $(VENV)/.server
 	$(BIN)/seamark serve --demo $(ARGS)
 
-test: $(VENV)/.dev chromium lint
+test: $(VENV)/.dev packages lint
 	$(BIN)/pytest $(ARGS)
 
 # On all cores, lint beside the tests; the full gate is not, because its crash tests and benchmarks want the machine for
@@ -35,9 +35,9 @@ check: $(VENV)/.dev
 quick: $(VENV)/.dev
 	$(BIN)/pytest -q -n logical --dist worksteal -m "not slow and not crash and not bench and not browser" $(ARGS)
 
-# Not pinned: Debian keeps only the current one, and that is also what users have.
-chromium:
-	@sh tests/browser/chromium.sh
+# What pip cannot install. Not pinned: Debian keeps only the current ones, and those are also what users have.
+packages:
+	@sh tests/packages.sh
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
