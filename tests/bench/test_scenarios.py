@@ -11,6 +11,10 @@ from seamark.bench import (
     append_local,
     fanout,
     idle,
+    notify_replay,
+    notify_validate,
+    notify_watch,
+    notify_write,
     read_http,
     read_local,
     recovery,
@@ -96,6 +100,31 @@ def test_idle_watchers_of_topics(bench: Bench) -> None:
     (row,) = topics_idle.run(bench)
     assert row.value is not None
     assert row.target is not None
+
+
+def test_checking_notifications(bench: Bench) -> None:
+    rows = notify_validate.run(bench)
+    sound(rows)
+    assert all(row.target and row.ratio is not None and row.ratio > 1 for row in rows)
+
+
+def test_publishing_notifications(bench: Bench) -> None:
+    rows = notify_write.run(bench)
+    sound(rows)
+    assert [row.unit for row in rows if row.target] == ["notifications/s"] * 2
+
+
+def test_watching_notifications(bench: Bench) -> None:
+    rows = notify_watch.run(bench)
+    sound(rows)
+    assert [row.unit for row in rows if row.target] == ["notifications/s"]
+    assert rows[0].notes.startswith("lost 0; watchers that look at every event found 0 missing")
+
+
+def test_replaying_notifications(bench: Bench) -> None:
+    rows = notify_replay.run(bench)
+    sound(rows)
+    assert [row.unit for row in rows if row.target] == ["notifications/s"] + ["ms to the end"] * 3
 
 
 def test_selective_replay(bench: Bench) -> None:

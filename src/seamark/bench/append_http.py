@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from seamark.bench import calls, process, wire
@@ -32,7 +32,7 @@ def run(bench: Bench) -> list[Row]:
                 request = wire.request("POST", path, wire.append_body(batch))
                 for count in connections:
                     cell: dict[str, Value] = {"class": durability, "batch": batch, "connections": count}
-                    found = measure(Servers(bench, real, bare), request, "append over HTTP", cell)
+                    found = measure(Servers(bench, real, bare), [request], "append over HTTP", cell)
                     if durability == "fsync":
                         aim_at(found[0], cell)
                     rows += found
@@ -47,16 +47,16 @@ class Servers(NamedTuple):
     bare: process.Process
 
 
-def measure(servers: Servers, request: bytes, scenario: str, cell: dict[str, Value]) -> list[Row]:
-    """The rows of one request over and over; the first has the rate."""
+def measure(servers: Servers, requests: Sequence[bytes], scenario: str, cell: dict[str, Value]) -> list[Row]:
+    """The rows of some requests over and over; the first has the rate."""
     bench, real, bare = servers
     rounds, seconds = (1, 0.3) if bench.quick else (3, 1.0)
     ours: list[Result] = []
     theirs: list[Result] = []
-    count, batch = int(cell["connections"]), int(cell["batch"])
+    count, batch = int(cell["connections"]), int(cell.get("batch", 1))
     for _ in range(rounds):
-        theirs.append(calls.drive(bare, request, connections=count, seconds=seconds))
-        ours.append(calls.drive(real, request, connections=count, seconds=seconds))
+        theirs.append(calls.drive(bare, *requests, connections=count, seconds=seconds))
+        ours.append(calls.drive(real, *requests, connections=count, seconds=seconds))
     rows = []
     figures: tuple[tuple[str, Callable[[Result], float | None]], ...] = (
         ("records/s", lambda result: result.per_second * batch),

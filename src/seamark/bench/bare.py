@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import os
 import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -22,6 +24,7 @@ _STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encod
 _RECEIPT_BODY = b'{"stream":"bench","instance":"0123456789abcdef","pad":"%b"}' % (b"x" * 120)
 _RECEIPT = _OK % (len(_RECEIPT_BODY), _RECEIPT_BODY)  # as long as a real receipt
 _READY = _OK % (2, b"{}")
+_ROTA = b"/rota/"  # and how many watchers an event goes to
 _OPENING = b"d\r\nretry: 2000\n\n\r\n"
 LISTEN_BACKLOG = 4096
 
@@ -50,6 +53,33 @@ class Channel:
                 transport.write(chunk)
 
 
+class Rota(Channel):
+    """Each event goes to the next few watchers only, as if filters had chosen them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, share: int) -> None:
+        super().__init__(loop)
+        self._share = share
+        self._turns: Iterator[asyncio.Transport] | None = None
+        self._owed: dict[asyncio.Transport, list[bytes]] = {}
+
+    def publish(self, data: bytes) -> None:
+        self.head += 1
+        if not self._owed:
+            self._loop.call_soon(self._flush)
+        if self._turns is None:
+            self._turns = itertools.cycle(list(self.transports))
+        text = wire.event(self.head, 1_700_000_000_000, data)
+        for transport in itertools.islice(self._turns, self._share):
+            self._owed.setdefault(transport, []).append(text)
+
+    def _flush(self) -> None:
+        owed, self._owed = self._owed, {}
+        for transport, texts in owed.items():
+            text = b"".join(texts)
+            if not transport.is_closing():
+                transport.write(b"%x\r\n%b\r\n" % (len(text), text))
+
+
 class Bare:
     """What all connections share."""
 
@@ -62,7 +92,8 @@ class Bare:
     def channel(self, path: bytes) -> Channel:
         found = self.channels.get(path)
         if found is None:
-            found = self.channels[path] = Channel(self.loop)
+            made = Rota(self.loop, int(path[len(_ROTA) :])) if path.startswith(_ROTA) else Channel(self.loop)
+            found = self.channels[path] = made
         return found
 
 

@@ -130,16 +130,16 @@ def _filter(rng: random.Random, degrees: tuple[float, float]) -> Filter:
         low = rng.randrange(LOWS)
         between = Constraint(Kind.INT, Op.BETWEEN, (low, low + rng.randrange(*INTERVAL_WIDTHS)))
         return Filter(subject=subject, constraints=[(2, between)])
-    return Filter(subject=subject, area=parse_polygon(_polygon(rng, degrees)))
+    return Filter(subject=subject, area=parse_polygon(ring(rng, degrees)))
 
 
 def _records(rng: random.Random, count: int) -> Iterator[Record]:
     for seq in range(1, count + 1):
         subject = ("bench", f"class{rng.randrange(CLASSES)}", str(rng.randrange(NUMBERS)))
-        yield Record(seq, 0, b"{}", subject=subject, geometry=geometry_of(_polygon(rng, RECORD_DEGREES)))
+        yield Record(seq, 0, b"{}", subject=subject, geometry=geometry_of(ring(rng, RECORD_DEGREES)))
 
 
-def _polygon(rng: random.Random, degrees: tuple[float, float]) -> str:
+def ring(rng: random.Random, degrees: tuple[float, float]) -> str:
     """A star-shaped ring somewhere on the inhabited part of the globe."""
     radius = rng.uniform(*degrees)
     lat, lon = rng.uniform(-60, 60), rng.uniform(-150, 150)

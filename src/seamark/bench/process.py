@@ -68,7 +68,9 @@ def memory(pid: int) -> Memory | None:
 
 def _environment() -> dict[str, str]:
     """The settings of whoever runs the benchmark are not what is measured."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("SEAMARK_")} | QUIET
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith(("SEAMARK_", "AVISOSERVER_"))
+    } | QUIET
 
 
 def socket_memory() -> int | None:
@@ -184,8 +186,8 @@ def bare(bench: Bench, *extra: str) -> Process:
     return Process(["seamark.bench.bare", *extra], bench=bench, label="bare")
 
 
-def seamark(bench: Bench, data: Path | None = None) -> Process:
+def seamark(bench: Bench, data: Path | None = None, *extra: str) -> Process:
     """The real server on the embedded engine."""
     store = str(data or bench.fresh("store"))
     arguments = ["seamark", "serve", "--engine", "embedded", "--data", store, "--host", "127.0.0.1", "--port", "0"]
-    return Process(arguments, bench=bench, label="seamark")
+    return Process([*arguments, *extra], bench=bench, label="seamark")

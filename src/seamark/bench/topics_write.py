@@ -20,7 +20,7 @@ def run(bench: Bench) -> list[Row]:
             for batch in BATCHES:
                 request = wire.request("POST", path, wire.append_body(batch))
                 cell: dict[str, Value] = {"class": durability, "batch": batch, "connections": AIMED_CONNECTIONS}
-                found = append_http.measure(Servers(bench, real, bare), request, SCENARIO, cell)
+                found = append_http.measure(Servers(bench, real, bare), [request], SCENARIO, cell)
                 append_http.aim_at(found[0], cell)
                 rows += found
     return rows
