@@ -36,6 +36,7 @@ def test_there_are_ten() -> None:
 def test_the_cited_tests_exist(number: int) -> None:
     cited = CITATION.findall(sections()[f"G{number}"])
     assert cited, f"G{number} cites no test"
+    assert len(cited) == len(set(cited)), f"G{number} cites a test twice"
     for file, *names in cited:
         path = ROOT / file
         assert path.exists(), f"G{number} cites {file}"
