@@ -149,6 +149,15 @@ async def test_only_active_destinations_of_the_user_and_the_account_of_the_file(
         assert ask.counted("fetch", "success") == 3
 
 
+async def test_what_can_be_counted_is_there_before_anything_happens(tmp_path: Path) -> None:
+    async with serving() as server, asking(tmp_path, server) as ask:
+        text = ask.metrics.text()
+    for outcome in (b"allow", b"deny_destination", b"deny_match_key_missing", b"unavailable"):
+        assert b'aviso_ecpds_access_decisions_total{outcome="%b"} 0.0' % outcome in text
+    for outcome in (b"success", b"http_401", b"http_403", b"http_5xx", b"invalid_response", b"unreachable"):
+        assert b'aviso_ecpds_fetch_total{outcome="%b"} 0.0' % outcome in text
+
+
 async def test_a_request_without_one_destination_is_refused_unasked(tmp_path: Path) -> None:
     async with serving() as server, asking(tmp_path, server) as ask:
         server.rows = {"alice": listed("*")}

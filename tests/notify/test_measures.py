@@ -47,7 +47,11 @@ async def test_bounded_series_are_there_before_anything_happens(rig: NotifyRig) 
             assert at(samples, "sse_connections_active", route=route, event_type=event_type) == 0
             assert at(samples, "sse_events_sent_total", route=route, event_type=event_type) == 0
     for operation in ("publish", "get_batch", "wipe_stream", "wipe_all", "delete_message"):
-        assert at(samples, "backend_operations_total", backend="embedded", operation=operation, outcome="ok") == 0
+        for outcome in ("ok", "error"):
+            labels = {"backend": "embedded", "operation": operation, "outcome": outcome}
+            assert at(samples, "backend_operations_total", **labels) == 0
+    for method in ("GET", "POST", "DELETE"):
+        assert at(samples, "http_requests_in_flight", method=method) == 0
 
 
 async def test_notifications_by_what_became_of_them(rig: NotifyRig) -> None:
@@ -94,7 +98,11 @@ async def test_requests_by_route(rig: NotifyRig) -> None:
     await rig.ask("notification", PLACE_BODY)
     await rig.client.get("/api/v1/schema/mars")
     await rig.client.get("/nowhere")
+    await rig.client.get("/health")
+    await rig.client.get("/ready")
     samples = await scraped(rig)
+    for route in ("/health", "/ready"):
+        assert at(samples, "http_requests_total", route=route, method="GET", status_code="200") == 1
     post = {"route": "/api/v1/notification", "method": "POST"}
     assert at(samples, "http_requests_total", **post, status_code="200") == 1
     assert at(samples, "http_request_duration_seconds_count", **post) == 1

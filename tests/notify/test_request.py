@@ -50,7 +50,7 @@ def test_requests(body: bytes, request_: Request) -> None:
         b'{"event_type":"a","identifier":{},"payload":' + b"1" * 5_000 + b"}",
         b'{"event_type":"a","identifier":{},"payload":' + b"[" * 129 + b"]" * 129 + b"}",
         b"[" * 100_000,
-        b'{"unknown":1,"payload":NaN}',
+        b'{"unknown":1,"payload":NaN}', b'{"unknown":' + b"1" * 400 + b"}", b'{"event_type":' + b"1" * 400 + b"}",
     ],
 )  # fmt: skip
 def test_no_json(body: bytes) -> None:

@@ -13,6 +13,7 @@ from seamark.match.spatial import parse_point, parse_polygon
 from seamark.notify import validate
 from seamark.notify.eventtype import EventType
 from seamark.notify.request import Request
+from seamark.notify.schema import read_schema
 from seamark.notify.start import Edge
 from seamark.notify.validate import Operation, check_notification, generic_notification, generic_stream, interest
 
@@ -60,6 +61,37 @@ def test_a_polygon_as_key(event_types: Types) -> None:
 def test_a_point_cloud(event_types: Types) -> None:
     draft = notification(event_types, "observations", {"date": "20250706", "point_cloud": [[1, 2.5]]})
     assert draft == Draft(b"null", subject=("20250706",), geometry=Geometry("points:[[1.0,2.5]]", 1, 2.5, 1, 2.5))
+
+
+TWO = {
+    "two": {
+        "topic": {"base": "two", "key_order": ["n"]},
+        "identifier": {
+            "n": {"type": "IntHandler", "required": True},
+            "area": {"type": "PolygonHandler", "required": False},
+            "polygon": {"type": "PolygonHandler", "required": False},
+        },
+    },
+    "cloud": {
+        "topic": {"base": "cloud", "key_order": ["n"]},
+        "identifier": {
+            "n": {"type": "IntHandler", "required": True},
+            "area": {"type": "PolygonHandler", "required": False},
+            "point_cloud": {"type": "PointCloudHandler", "required": True},
+        },
+    },
+}
+
+
+def test_of_several_places_one_counts_and_all_are_checked() -> None:
+    types = {event.name: event for event in read_schema(TWO)}
+    draft = notification(types, "two", {"n": 1, "area": FAR, "polygon": SQUARE})
+    assert draft.geometry == Geometry(SQUARE, 0, 0, 10, 10)
+    draft = notification(types, "cloud", {"n": 1, "area": FAR, "point_cloud": [[1, 2.5]]})
+    assert draft.geometry == Geometry("points:[[1.0,2.5]]", 1, 2.5, 1, 2.5)
+    for name, other in (("two", {"polygon": SQUARE}), ("cloud", {"point_cloud": [[1, 2.5]]})):
+        with pytest.raises(BadFilter, match="field 'area' must be a valid polygon"):
+            notification(types, name, {"n": 1, "area": "(0,0", **other})
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,12 @@ class AdminRoutes:
     async def _timed(self, operation: str, work: Callable[[], Awaitable[bool]]) -> bool:
         begun = self._clock.monotonic()
         done = False
+        self._measures.deletes.value += 1
         try:
             found = await work()
             done = True
         finally:
+            self._measures.deletes.value -= 1
             self._measures.operation(operation, self._clock.monotonic() - begun, ok=done)
         return found
 

@@ -30,6 +30,7 @@ from seamark.telemetry.metrics import Metrics
 NAME = "ecpds"
 PATH = "/ecpds/v1/destination/list"
 UNAVAILABLE = "ECPDS cannot be reached or does not answer as it should"
+DECIDED = ("allow", "deny_destination", "deny_match_key_missing", "unavailable")
 ANSWERED = ("success", "http_401", "http_403", "http_5xx", "invalid_response", "unreachable")
 
 
@@ -97,6 +98,10 @@ class Ecpds:
         self._all_must_answer = all_must_answer
         self._memo = memo
         self._metrics = metrics
+        for outcome in DECIDED:
+            metrics.counter("aviso_ecpds_access_decisions_total", outcome)
+        for outcome in ANSWERED:
+            metrics.counter("aviso_ecpds_fetch_total", outcome)
         size = metrics.gauge("aviso_ecpds_cache_size")
         metrics.on_scrape(lambda: setattr(size, "value", len(memo)))
 

@@ -3,12 +3,12 @@ was configured."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from seamark.errors import UnknownEventType
 from seamark.log.settings import StreamSettings
 from seamark.notify.fields import Field
-from seamark.notify.places import POLYGON, PointCloudField, PolygonField
+from seamark.notify.places import POINT_CLOUD, POLYGON, PointCloudField, PolygonField
 from seamark.notify.policy import StoragePolicy, StreamAuth
 from seamark.notify.topic import STREAM_PREFIX
 
@@ -18,8 +18,9 @@ Place = PolygonField | PointCloudField
 class EventType:
     """One entry of the schema, ready for use. `key_order` names the tokens of the subject.
 
-    `place` is the field that becomes the geometry of a record, `steps` are the fields of the subject in order, each with its
-    two ways of being read: for strings, and for any other JSON value.
+    `place` is the field that becomes the geometry of a record; `places` are the other spatial ones, which are only checked.
+    `steps` are the fields of the subject in order, each with its two ways of being read: for strings, and for any other JSON
+    value.
     """
 
     __slots__ = (
@@ -32,6 +33,7 @@ class EventType:
         "names",
         "payload_required",
         "place",
+        "places",
         "policy",
         "positions",
         "steps",
@@ -61,7 +63,9 @@ class EventType:
         self.history_max = history_max
         self.names = frozenset(fields)
         self.positions = {key: position for position, key in enumerate(self.key_order)}
-        self.place = _place(fields)
+        places = [field for field in fields.values() if isinstance(field, Place)]
+        self.place = _place(places)
+        self.places = tuple(field for field in places if field is not self.place)
         self.steps: tuple[tuple[str, Callable[[str], str], Callable[[object], str]], ...] = tuple(
             (key, fields[key].read, fields[key].read_other) for key in self.key_order
         )
@@ -118,8 +122,7 @@ def _default_order(fields: Mapping[str, Field]) -> tuple[str, ...]:
     return tuple(sorted(key for key, field in fields.items() if not field.spatial))
 
 
-def _place(fields: Mapping[str, Field]) -> Place | None:
-    """The field of that name where there is one, else the first."""
-    places = [field for field in fields.values() if isinstance(field, Place)]
-    named = [field for field in places if field.name == POLYGON]
+def _place(places: Sequence[Place]) -> Place | None:
+    """The one that filters are about where it has their name, else the first."""
+    named = [field for field in places if field.name in (POLYGON, POINT_CLOUD)]
     return next(iter(named or places), None)

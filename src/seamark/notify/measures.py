@@ -72,11 +72,14 @@ class Measures:
         self._kinds = {event.name: self._kind(event.name) for event in event_types}
         self._generic = self._kind(GENERIC)
         self.unknown = self._kind(UNKNOWN)
-        self.posts = metrics.gauge("aviso_http_requests_in_flight", "POST")
+        self.posts, self.deletes, _ = (
+            metrics.gauge("aviso_http_requests_in_flight", method) for method in ("POST", "DELETE", "GET")
+        )
         self._users: dict[tuple[str, str], int] = {}
         metrics.gauge("aviso_build_info", version).value = 1
         for operation in OPERATIONS:
-            metrics.counter("aviso_backend_operations_total", backend, operation, "ok")
+            for outcome in ("ok", "error"):
+                metrics.counter("aviso_backend_operations_total", backend, operation, outcome)
 
     def of(self, event: EventType | None) -> Kind:
         return self._generic if event is None else self._kinds[event.name]

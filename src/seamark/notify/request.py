@@ -51,6 +51,8 @@ def _staged(body: bytes) -> Request:
         document = decode(body, _ANY)
     except BadRequest as error:
         raise NotJson(f"JSON parsing failed: {error.message}") from None
+    if has_long_numbers(body):
+        document = within_64_bits(document)
     if not isinstance(document, dict):
         raise _wrong(f"invalid type: {_kind(document)}, expected struct NotificationRequest")
     for key in document:

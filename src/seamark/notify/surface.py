@@ -20,6 +20,8 @@ from seamark.telemetry.metrics import Metrics
 from seamark.telemetry.supervise import supervise
 from seamark.wire.exchange import Route
 
+PROBES = {"/health": "GET", "/ready": "GET"}  # of the server, and of the contract
+
 
 class NotifySurface:
     """Make it inside the running loop. `start` makes the streams of the schema, `drain` ends that."""
@@ -36,7 +38,7 @@ class NotifySurface:
             *NotifyRoutes(self.notifications, streams, gate=gate, measures=measures, clock=clock).table(),
             *AdminRoutes(self.notifications, gate=gate, measures=measures, clock=clock).table(),
         ]
-        methods = {row.path: row.method for row in self._rows}
+        methods = {row.path: row.method for row in self._rows} | PROBES
         metrics.on_scrape(lambda: mirror_http(metrics, methods))
         self._task: asyncio.Task[None] | None = None
 

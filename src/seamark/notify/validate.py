@@ -58,6 +58,8 @@ def notification(event: EventType, request: Request) -> Draft:
         read(value) if type(value := identifier[name]) is str else read_other(value)
         for name, read, read_other in event.steps
     ]
+    for other in event.places:
+        other.geometry(identifier[other.name])
     place, payload = event.place, request.payload
     geometry = _payload_geometry(payload) if place is None else place.geometry(identifier[place.name])
     if payload is None and event.payload_required:
