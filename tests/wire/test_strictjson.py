@@ -53,6 +53,12 @@ def test_whole_bodies_refused(text: bytes) -> None:
         decode(text, DECODER)
 
 
+@pytest.mark.parametrize("text", [b"", b" \r\n"])
+def test_an_empty_body_is_called_so(text: bytes) -> None:
+    with pytest.raises(BadRequest, match=r"^the body is empty$"):
+        decode(text, DECODER)
+
+
 def test_wide_is_not_deep() -> None:
     wide = b"[" + b",".join([b'{"a":[{}],"b":"]]]][[[["}'] * 2_000) + b"]"
     assert bytes(decode(body(wide), DECODER).data) == wide

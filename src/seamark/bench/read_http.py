@@ -75,14 +75,4 @@ def speed_of(results: list[calls.Result]) -> float:
 
 def answer_of(server: process.Process, method: str, target: str, body: bytes | None = None) -> bytes:
     """The body of one answer, byte for byte."""
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
-    try:
-        headers = {} if body is None else {"Content-Type": "application/json"}
-        connection.request(method, target, body=body, headers=headers)
-        answer = connection.getresponse()
-        text = answer.read()
-    finally:
-        connection.close()
-    if answer.status != 200:
-        raise wire.Answer(f"{target}: {answer.status} {text[:300]!r}")
-    return text
+    return wire.fetch(server.host, server.port, method, target, body)

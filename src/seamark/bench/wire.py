@@ -113,16 +113,21 @@ class Unchunker:
 
 def ask(host: str, port: int, method: str, path: str, body: object = None) -> dict[str, object]:
     """One request of the set-up, outside any measurement."""
+    text = fetch(host, port, method, path, None if body is None else msgspec.json.encode(body))
+    found: dict[str, object] = msgspec.json.decode(text) if text else {}
+    return found
+
+
+def fetch(host: str, port: int, method: str, path: str, body: bytes | None = None) -> bytes:
+    """The body of one answer, which must be a good one."""
     connection = http.client.HTTPConnection(host, port, timeout=60)
     try:
-        sent = None if body is None else msgspec.json.encode(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
-        connection.request(method, path, body=sent, headers=headers)
+        connection.request(method, path, body=body, headers=headers)
         answer = connection.getresponse()
         text = answer.read()
     finally:
         connection.close()
     if answer.status >= 300:
         raise Answer(f"{method} {path}: {answer.status} {text[:300].decode(errors='replace')}")
-    found: dict[str, object] = msgspec.json.decode(text) if text else {}
-    return found
+    return text

@@ -215,16 +215,7 @@ class LocalLog:
         synced: bool = False,
         accept: Accept | None = None,
     ) -> Page:
-        walk = Walk(
-            self._fresh(name),
-            self._cache,
-            cursor,
-            records_max=records_max,
-            bytes_max=bytes_max,
-            synced=synced,
-            accept=accept,
-        )
-        read(walk)
+        walk = self._begin(name, cursor, records_max=records_max, bytes_max=bytes_max, synced=synced, accept=accept)
         while not walk.ended:
             await asyncio.sleep(0)
             walk.check_unchanged(self._registry.find(name))
@@ -243,17 +234,9 @@ class LocalLog:
         accept: Accept | None = None,
     ) -> Page:
         """As `read`, but never more than SCAN_RECORDS_MAX records are examined: the page may end early."""
-        walk = Walk(
-            self._fresh(name),
-            self._cache,
-            cursor,
-            records_max=records_max,
-            bytes_max=bytes_max,
-            synced=synced,
-            accept=accept,
-        )
-        read(walk)
-        return walk.page()
+        return self._begin(
+            name, cursor, records_max=records_max, bytes_max=bytes_max, synced=synced, accept=accept
+        ).page()
 
     async def seq_at(self, name: str, ts: int) -> int:
         return seq_at(self._fresh(name), ts)
@@ -322,6 +305,22 @@ class LocalLog:
         self._writer.flush()
         if self._committer.failure is not None:
             raise WriteFailed(self._committer.failure.message, **self._committer.failure.fields)
+
+    def _begin(
+        self, name: str, cursor: Cursor, *, records_max: int, bytes_max: int, synced: bool, accept: Accept | None
+    ) -> Walk:
+        """A walk with its first step done."""
+        walk = Walk(
+            self._fresh(name),
+            self._cache,
+            cursor,
+            records_max=records_max,
+            bytes_max=bytes_max,
+            synced=synced,
+            accept=accept,
+        )
+        read(walk)
+        return walk
 
     def _fresh(self, name: str) -> Ledger:
         """The stream with retention applied: what has expired is committed as lost before anything shows it."""

@@ -4,13 +4,12 @@ not, and numbers out of their range are moved into it."""
 from __future__ import annotations
 
 from typing import TypeVar
-from urllib.parse import parse_qsl
 
 import msgspec
 
-from seamark import limits
 from seamark.errors import BadRequest, UnsupportedMedia
 from seamark.wire.exchange import Exchange
+from seamark.wire.query import pairs_of
 from seamark.wire.strictjson import decode
 
 T = TypeVar("T")
@@ -46,15 +45,7 @@ def or_default(value: int, default: int, high: int) -> int:
 
 def query_fields(query: bytes) -> dict[str, str]:
     """The parameters of a query, of repeated ones the first. Raises BadRequest."""
-    if not query:
-        return {}
-    try:
-        pairs = parse_qsl(
-            query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=limits.QUERY_FIELDS_MAX
-        )
-    except ValueError:
-        raise BadRequest("the query string is not valid percent-encoded UTF-8, or has too many fields") from None
-    return dict(reversed(pairs))
+    return dict(reversed(pairs_of(query)))
 
 
 def flag(fields: dict[str, str], name: str, default: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Query strings, read strictly: an unknown or repeated parameter is a mistake worth telling the client about."""
+"""Query strings. `parse` is strict: an unknown or repeated parameter is a mistake worth telling the client about."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from seamark import limits
 from seamark.errors import BadRequest
 
 
-def parse(query: bytes, accepted: frozenset[str]) -> dict[str, str]:
-    """The parameters of a query. Raises BadRequest."""
+def pairs_of(query: bytes) -> list[tuple[str, str]]:
+    """Every parameter in its place, also repeated ones. Raises BadRequest."""
     if not query:
-        return {}
+        return []
     try:
-        pairs = parse_qsl(
+        return parse_qsl(
             query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=limits.QUERY_FIELDS_MAX
         )
     except ValueError:
         raise BadRequest("the query string is not valid percent-encoded UTF-8, or has too many fields") from None
+
+
+def parse(query: bytes, accepted: frozenset[str]) -> dict[str, str]:
+    """The parameters of a query that takes each of these once at the most. Raises BadRequest."""
+    pairs = pairs_of(query)
     fields = dict(pairs)
     for name in fields:
         if name not in accepted:

@@ -37,6 +37,8 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[T], *, name: str = "the bo
     except msgspec.ValidationError as error:
         raise BadRequest(f"{name}: {error}") from None
     except (msgspec.DecodeError, RecursionError) as error:
+        if not body.strip():
+            raise BadRequest(f"{name} is empty") from None
         raise BadRequest(f"{name} is not JSON: {error}") from None
 
 
