@@ -182,6 +182,26 @@ BASE_BYTES_MAX = _limit(
     "BASE_BYTES_MAX", 255, "bytes", "the topic base of an event type, which with its prefix names a stream"
 )
 
+# -- flags
+FLAG_VERSIONS_MIN = _limit(
+    "FLAG_VERSIONS_MIN", 100, "versions", "of a manifest that keep their file index, however old; the contract names it"
+)
+FLAG_VERSION_DAYS = _limit(
+    "FLAG_VERSION_DAYS", 30, "days", "for which a version keeps its file index in any case; the contract names it"
+)
+FLAG_PRUNED_PER_COMMIT = _limit(
+    "FLAG_PRUNED_PER_COMMIT",
+    64,
+    "versions",
+    "whose file indexes one commit lets go: after a long rest there may be many",
+)
+FLAG_FILES_KEPT = _limit(
+    "FLAG_FILES_KEPT", 200_000, "files", "of versions that are kept read, in all namespaces: some 200 MB at the most"
+)
+FLAG_CLOSURES_KEPT_MAX = _limit(
+    "FLAG_CLOSURES_KEPT_MAX", 1_024, "closures", "of one version that are kept; those asked for longest ago go first"
+)
+
 # -- access
 TOKEN_BYTES_MAX = _limit("TOKEN_BYTES_MAX", 32 * KIB, "bytes", "a signed token; longer ones are not looked at")
 TOKEN_LEEWAY_SECONDS = _limit(
@@ -192,6 +212,13 @@ TOKEN_LEEWAY_SECONDS = _limit(
 )
 AUTH_CONNECTIONS_MAX = _limit("AUTH_CONNECTIONS_MAX", 32, "connections", "to the service that knows users")
 AUTH_ASKING_MAX = _limit("AUTH_ASKING_MAX", 1_000, "requests", "that wait to hear from it who is calling")
+TENANTS_MAX = _limit("TENANTS_MAX", 10_000, "tenants", "of the flags surface; they are kept in memory")
+NAMESPACES_MAX = _limit(
+    "NAMESPACES_MAX", 50_000, "namespaces", "of all tenants; each has a stream, and others need room for theirs"
+)
+TOKENS_MAX = _limit(
+    "TOKENS_MAX", 100_000, "tokens", "that were ever made, revoked ones among them: they are kept to tell who had one"
+)
 AUTH_ANSWER_BYTES_MAX = _limit("AUTH_ANSWER_BYTES_MAX", 64 * KIB, "bytes", "one answer of it")
 GATE_ANSWER_BYTES_MAX = _limit("GATE_ANSWER_BYTES_MAX", 8 * MIB, "bytes", "one list of destinations of a user")
 
@@ -263,6 +290,18 @@ WATCH_BATCH_BYTES_DEFAULT = _limit("WATCH_BATCH_BYTES_DEFAULT", 256 * KIB, "byte
 HEARTBEAT_MS_DEFAULT = _limit("HEARTBEAT_MS_DEFAULT", 15_000, "ms", "silence of a watch before it says that it lives")
 HEARTBEAT_MS_MIN = _limit("HEARTBEAT_MS_MIN", 1_000, "ms", "below it heartbeats are traffic")
 HEARTBEAT_MS_MAX = _limit("HEARTBEAT_MS_MAX", 60_000, "ms", "proxies cut what is silent for longer")
+
+# -- manifests
+FLAGS_PER_NAMESPACE_MAX = _limit(
+    "FLAGS_PER_NAMESPACE_MAX", 64, "flags", "that a subscription names in one namespace; the contract names it"
+)
+ARCHIVE_BYTES_MAX = _limit("ARCHIVE_BYTES_MAX", 5 * MIB, "bytes", "a manifest as tar.gz; the contract names it")
+ARCHIVE_UNPACKED_BYTES_MAX = _limit(
+    "ARCHIVE_UNPACKED_BYTES_MAX", 50 * MIB, "bytes", "the same without compression; nothing is inflated beyond it"
+)
+ARCHIVE_PAX_BYTES_MAX = _limit(
+    "ARCHIVE_PAX_BYTES_MAX", 64 * KIB, "bytes", "what an archive says about one member beside its header"
+)
 
 # -- queues
 CLAIM_JOBS_MAX = _limit("CLAIM_JOBS_MAX", 1_000, "jobs", "claimed, held by a work stream, or named in one call")

@@ -73,6 +73,24 @@ ROUTER_WAITS = _event(
     "A router cannot go on: its dest is full or gone, or the store takes no writes. It keeps its place and is tried again.",
 )
 ROUTER_RESUMED = _event("topics.router_resumed", "info", "A router that had to wait goes on; nothing was passed over.")
+FLAGS_PRUNE_FAILED = _event(
+    "flags.prune_failed",
+    "error",
+    "File indexes of old manifest versions could not be let go; they stay, and it is tried again with the next version.",
+)
+FLAGS_CHANGED = _event(
+    "flags.changed", "info", "A tenant, namespace, token or manifest was changed; the audit log has the whole of it."
+)
+SUPERADMIN_ADOPTED = _event(
+    "flags.superadmin_adopted",
+    "info",
+    "The secret in the superadmin token file opens the server; it was made or taken over.",
+)
+SUPERADMIN_REVOKED = _event(
+    "flags.superadmin_revoked",
+    "warning",
+    "The secret in the superadmin token file was revoked and opens nothing. Remove the file to have a new one made.",
+)
 WATCHES_UNSAVED = _event(
     "topics.watches_unsaved",
     "warning",

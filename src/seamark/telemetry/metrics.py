@@ -62,6 +62,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("seamark_topics_routers_waiting", "gauge", "Routers that cannot go on for now: dest full or gone, or no writes."),
     Metric("seamark_topics_forwarded_total", "counter", "Copies that routers made."),
     Metric("seamark_topics_forward_lost_total", "counter", "Source records lost before their router came to them, told in the dest."),
+    # -- flags
+    Metric("seamark_flags_tenants", "gauge", "Tenants that exist."),
+    Metric("seamark_flags_namespaces", "gauge", "Flag namespaces that exist."),
+    Metric("seamark_flags_tokens", "gauge", "Tokens that were ever made, revoked and expired ones among them."),
+    Metric("seamark_flags_denied_total", "counter", "Requests without a valid token, or beyond what it permits.", ("code",)),
     # -- http
     Metric("seamark_http_connections", "gauge", "Open connections."),
     Metric("seamark_http_requests_total", "counter", "Requests by route pattern, method and status.", ("route", "method", "status")),
