@@ -110,6 +110,17 @@ async def test_a_full_map_refuses_writes_keeps_reading_and_recovers(tmp_path: Pa
     assert not verify(tmp_path).findings
 
 
+@pytest.mark.parametrize(
+    ("free", "cause"), [(0, "the disk is full: 0 bytes free"), (limits.HEADROOM_BYTES, "MapFullError: mdb_put")]
+)
+def test_a_full_disk_is_called_one(tmp_path: Path, free: int, cause: str) -> None:
+    """LMDB takes a write that the disk cut short for an error of the disk, so the disk is asked how much room there is."""
+    store = LmdbStore(tmp_path, SystemClock(), map_bytes=limits.MIB, free_bytes=lambda path: free)
+    with pytest.raises(StoreFailed, match=f"^{cause}"):
+        store.write([(Space.SHELF, b"a", bytes(2 * limits.MIB))])
+    store.close()
+
+
 def test_a_fatal_environment_is_opened_again_and_the_disk_decides(tmp_path: Path) -> None:
     """Another process's write under our feet is the one way to see the disk ahead of us; here we do it ourselves."""
     store = LmdbStore(tmp_path, SystemClock())

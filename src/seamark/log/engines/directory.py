@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import struct
 from pathlib import Path
 from typing import Self
@@ -174,6 +175,11 @@ def mark(path: Path) -> None:
     finally:
         os.close(fd)
     sync_directory(path)
+
+
+def free_bytes(path: Path) -> int:
+    """Room on the disk for whoever runs this process."""
+    return shutil.disk_usage(path).free
 
 
 def sync_directory(path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,17 @@ class LmdbStore:
 
     durable = True
 
-    def __init__(self, path: Path, clock: Clock, *, map_bytes: int = limits.MAP_BYTES) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        map_bytes: int = limits.MAP_BYTES,
+        free_bytes: Callable[[Path], int] = directory.free_bytes,
+    ) -> None:
         self._path = path
         self._clock = clock
+        self._free_bytes = free_bytes
         self._map_bytes = map_bytes
         self._env: lmdb.Environment | None = None
         self._dbs: dict[Space, Any] = {}
@@ -131,7 +139,7 @@ class LmdbStore:
         except (lmdb.Error, OSError) as error:
             self._revive()
             if self._found < attempted or not self._settle():
-                raise StoreFailed(_cause(error)) from error
+                raise StoreFailed(self._cause(error)) from error
             self._transaction = self._found
             return 0.0  # it had reached the file after all, and is durable now
         self._transaction = self._found = attempted
@@ -269,6 +277,14 @@ class LmdbStore:
         except (lmdb.Error, OSError, Corrupt, BadConfig):
             self._drop_env()
 
+    def _cause(self, error: Exception) -> str:
+        """LMDB takes a write that a full disk cut short for an error of the disk; people have to be told which it is."""
+        with suppress(OSError):
+            free = self._free_bytes(self._path)
+            if free < limits.HEADROOM_BYTES:
+                return f"the disk is full: {free} bytes free"
+        return f"{type(error).__name__}: {error}"
+
     def _drop_env(self) -> None:
         if self._env is not None:
             self._env.close()
@@ -296,7 +312,3 @@ def open_embedded(
 def _disorder() -> Corrupt:
     """A damaged page can show keys that were never written; no meaning may be read into them."""
     return Corrupt("the store's keys are out of order", stream="", seq=0, where="store")
-
-
-def _cause(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
