@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -45,8 +47,14 @@ def test_this_python_has_what_a_server_needs() -> None:
     }
 
 
+def test_every_library_of_the_server_is_looked_for() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = {re.split(r"[^A-Za-z0-9-]", line)[0].lower() for line in project["optional-dependencies"]["server"]}
+    assert set(host.libraries()) == wanted - {"uvloop"}
+
+
 def test_a_missing_library_fails_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "LIBRARIES", ("no-such-library",))
+    monkeypatch.setattr(host, "libraries", lambda: ["lmdb", "no-such-library"])
     outcome = check_python()[-1]
     assert outcome.level == "fail"
     assert "no-such-library" in outcome.found

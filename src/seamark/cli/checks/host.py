@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import resource
 import shutil
 import subprocess
@@ -14,17 +15,7 @@ from seamark.cli.checks.outcome import Outcome, fail, ok, warn
 from seamark.clock import NS_PER_SECOND, Clock
 
 SERVER_EXTRA = "pip install 'seamark[server]'"
-LIBRARIES = (
-    "uvicorn",
-    "lmdb",
-    "httptools",
-    "numpy",
-    "shapely",
-    "starlette",
-    "structlog",
-    "prometheus-client",
-    "xxhash",
-)
+SERVER_LINE = re.compile(r"""([A-Za-z0-9._-]+).*;.*\bextra == ['"]server['"]""")
 RELEASED_SECONDS = 1_735_689_600  # 2025: no version of Seamark is older
 FILES_BESIDE_CONNECTIONS = 128
 DRIFT_SECONDS_MAX = 0.05
@@ -39,12 +30,19 @@ def check_python() -> list[Outcome]:
         outcomes.append(warn("uvloop", "not installed: the server runs, at about half the speed", SERVER_EXTRA))
     else:
         outcomes.append(ok("uvloop", uvloop))
-    missing = [name for name in LIBRARIES if _version(name) is None]
+    missing = [name for name in libraries() if _version(name) is None]
     if missing:
         outcomes.append(fail("libraries", f"not installed: {', '.join(missing)}", SERVER_EXTRA))
     else:
         outcomes.append(ok("libraries", f"lmdb {_version('lmdb')}, uvicorn {_version('uvicorn')}"))
     return outcomes
+
+
+def libraries() -> list[str]:
+    """What the extra of that name brings, without uvloop, which a server can do without."""
+    lines = metadata.requires("seamark") or ()
+    names = {found[1].lower() for line in lines if (found := SERVER_LINE.match(line)) is not None}
+    return sorted(names - {"uvloop"})
 
 
 def _version(name: str) -> str | None:
