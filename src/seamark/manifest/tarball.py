@@ -181,11 +181,11 @@ def clean_path(name: str) -> str:
 def _check_pax(block: bytes) -> None:
     """What is said beside a header may be about times and owners, never about name, size or kind."""
     while block:
-        length, space, _ = block.partition(b" ")
+        length, _, _ = block.partition(b" ")
         size = int(length) if length.isdigit() and len(length) < 7 else 0
-        record, block = block[len(length) + len(space) : size], block[size:]
-        key, equals, _ = record.partition(b"=")
-        if not space or not equals or not record.endswith(b"\n") or size <= len(length):
+        record, block = block[:size], block[size:]
+        key, equals, _ = record[len(length) + 1 :].partition(b"=")
+        if len(record) < size or not size or not equals or not record.endswith(b"\n"):
             raise BadArchive("what the archive says about a member is damaged")
         name = key.decode("utf-8", "replace")
         if name not in _HARMLESS and not name.startswith(_HARMLESS_VENDORS):
