@@ -58,6 +58,57 @@ def test_closing_says_the_last_block_and_ends_the_body(server: Running, client: 
 
 
 @PREFIXES
+def test_a_connection_goes_on_after_its_stream(server: Running, client: Client, prefix: str) -> None:
+    """As `Connection: keep-alive` says: a client that asks again at once must not find the connection cut."""
+    for _ in range(3):
+        owner = opened(server, client, f"{prefix}/stream")
+        server.call(lambda owner=owner: owner.pipe.close(Block(b"bye")))  # type: ignore[misc]
+        assert client.chunks() == b"bye"
+        answer = client.get("/hot/echo/a")
+        assert (answer.status, "connection" in answer.headers) == (200, False)
+        server.until(lambda owner=owner: owner.said == ["gone"])  # type: ignore[misc]
+        server.call(owner.pipe.abort)
+        assert client.get("/cold/echo/a").status == 200
+    assert server.call(lambda: (server.plane.open, len(server.plane.pipes))) == (1, 0)
+
+
+def test_a_reader_that_lags_behind_the_end_has_its_connection_after_it(server: Running, client: Client) -> None:
+    owner = opened(server, client, "/hot/stream")
+    block = Block(b"x" * 50_000)
+    written = []
+
+    def fill() -> bool:
+        owner.pipe.write(block)
+        written.append(block)
+        return "pause" in owner.said
+
+    server.until(fill)
+    server.call(owner.pipe.close)
+    assert server.call(lambda: owner.pipe.closing)
+    assert len(client.chunks()) == 50_000 * len(written)
+    server.until(lambda: "gone" in owner.said)
+    assert client.get("/hot/echo/a").status == 200
+
+
+@pytest.mark.parametrize("case", ["close", "input", "draining"])
+def test_a_connection_that_must_end_with_its_stream(
+    server: Running, client: Client, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    owner = opened(server, client, "/hot/stream", *(["Connection: close"] if case == "close" else []))
+    if case == "input":
+        client.send(b"GET")  # nobody knows what of it was meant for whom
+        pipe = owner.pipe
+        assert isinstance(pipe, TransportPipe)
+        server.until(lambda: pipe._ignored)
+    if case == "draining":
+        monkeypatch.setattr(server.plane, "draining", True)
+    server.call(owner.pipe.close)
+    assert client.chunks() == b""
+    assert client.ended()
+    server.until(lambda: owner.said == ["gone"])
+
+
+@PREFIXES
 def test_a_coroutine_may_stream_and_its_failure_ends_the_stream(server: Running, client: Client, prefix: str) -> None:
     owner = opened(server, client, f"{prefix}/stream-later")
     server.call(lambda: owner.pipe.write(Block(b"one")))
@@ -91,7 +142,6 @@ def test_a_closed_pipe_takes_writes_and_drops_them(server: Running, client: Clie
 
     server.call(misuse)
     assert client.chunks() == b""
-    assert client.ended()
     server.until(lambda: owner.said == ["gone"])
     server.call(lambda: owner.pipe.write(Block(b"last")))
     server.call(owner.pipe.abort)

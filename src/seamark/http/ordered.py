@@ -255,15 +255,17 @@ class OrderedProtocol(HttpToolsProtocol):
     # -- endings
     def _end(self, turn: Turn) -> None:
         if turn.pipe is not None:
-            self._hand_over(turn.pipe)
+            self._hand_over(turn.pipe, last=turn.last)
         elif self.midway:
             self._linger()
         else:
             self._close()
 
-    def _hand_over(self, pipe: TransportPipe) -> None:
-        """The transport becomes the stream's; nothing of this connection stays."""
+    def _hand_over(self, pipe: TransportPipe, *, last: bool) -> None:
+        """The transport becomes the stream's; nothing of this connection stays. Requests behind it are not served, and
+        nobody may take half of one for a whole: then the connection ends with the stream."""
         transport = self.transport
+        keeps = not (last or self.turns or self.unfed) and self.phase is Phase.IDLE
         self.flow.resume_reading()
         self.phase = Phase.CLOSING
         self._forget()
@@ -275,7 +277,7 @@ class OrderedProtocol(HttpToolsProtocol):
             transport.close()
             return
         transport.set_protocol(pipe)
-        pipe.attach(transport)
+        pipe.attach(transport, keeps=keeps)
 
     def _close(self) -> None:
         self._closing()

@@ -10,7 +10,7 @@ from seamark import limits
 from seamark.http.connection import PlaneProtocol
 from seamark.http.front import Front
 from seamark.http.heads import Heads
-from seamark.http.ordered import OrderedProtocol
+from seamark.http.ordered import OrderedProtocol, Phase
 from seamark.http.transport_pipe import TransportPipe
 from seamark.telemetry import events, logs
 
@@ -49,6 +49,7 @@ class Plane:
         self.connections: set[OrderedProtocol] = set()
         self.pipes: set[TransportPipe] = set()
         self.body_bytes = 0  # of bodies that arrive in several parts, over all connections
+        self._made_with: tuple[Config, ServerState, dict[str, Any]] | None = None  # the same for all of a server
         self._closing: dict[TransportPipe, tuple[float, int]] = {}
         self._round: asyncio.Handle | None = None
         self._log = logs.logger("http")
@@ -63,6 +64,7 @@ class Plane:
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> PlaneProtocol:
         """What uvicorn calls for every connection."""
+        self._made_with = (config, server_state, app_state)
         return PlaneProtocol(self, config, server_state, app_state, _loop)
 
     @property
@@ -96,6 +98,18 @@ class Plane:
     # -- PipeHost
     def pipe_opened(self, pipe: TransportPipe) -> None:
         self.pipes.add(pipe)
+
+    def pipe_over(self, pipe: TransportPipe, transport: asyncio.Transport) -> bool:
+        if self.draining or self._made_with is None:
+            return False
+        self.pipe_lost(pipe)
+        connection = self.protocol(*self._made_with)
+        transport.set_write_buffer_limits()
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+        if connection.phase is Phase.FRESH:
+            connection.phase = Phase.IDLE  # it owes nothing
+        return True
 
     def pipe_closing(self, pipe: TransportPipe) -> None:
         self._closing[pipe] = (self.now, pipe.buffered)

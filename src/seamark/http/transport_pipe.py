@@ -29,9 +29,11 @@ def _bound_unsent(transport: asyncio.Transport) -> None:
 
 
 class PipeHost(Protocol):
-    """Who keeps count of open pipes and cuts the ones that never finish closing."""
+    """Who keeps count of open pipes and cuts the ones that never finish closing. `pipe_over`: the stream has ended, whoever
+    asks next on its connection can be served; False when the connection has to end as well."""
 
     def pipe_opened(self, pipe: TransportPipe) -> None: ...
+    def pipe_over(self, pipe: TransportPipe, transport: asyncio.Transport) -> bool: ...
     def pipe_closing(self, pipe: TransportPipe) -> None: ...
     def pipe_lost(self, pipe: TransportPipe) -> None: ...
 
@@ -39,12 +41,24 @@ class PipeHost(Protocol):
 class TransportPipe(asyncio.Protocol):
     """Until earlier answers of its connection are out it has no transport yet, and keeps what is written."""
 
-    __slots__ = ("_chunked", "_closed", "_gone", "_host", "_ignored", "_paused", "_transport", "_waiting", "owner")
+    __slots__ = (
+        "_chunked",
+        "_closed",
+        "_gone",
+        "_host",
+        "_ignored",
+        "_keeps",
+        "_paused",
+        "_transport",
+        "_waiting",
+        "owner",
+    )
 
     def __init__(self, host: PipeHost | None, head: bytes, *, chunked: bool) -> None:
         self.owner: PipeOwner | None = None
         self._host = host
         self._chunked = chunked
+        self._keeps = False  # the connection goes on after the stream
         self._transport: asyncio.Transport | None = None
         self._waiting: list[bytes] | None = [head]
         self._ignored = 0
@@ -95,9 +109,10 @@ class TransportPipe(asyncio.Protocol):
             self._waiting = None  # the connection cuts itself when its turn comes
 
     # -- the connection's side
-    def attach(self, transport: asyncio.Transport) -> None:
-        """Take over the transport; everything before this stream has been written."""
+    def attach(self, transport: asyncio.Transport, *, keeps: bool = False) -> None:
+        """Take over the transport; everything before this stream has been written. `keeps`: it is given back at the end."""
         waiting = self._waiting
+        self._keeps = keeps and self._chunked
         self._transport, self._waiting = transport, None
         assert self._host is not None
         self._host.pipe_opened(self)
@@ -142,7 +157,10 @@ class TransportPipe(asyncio.Protocol):
     def resume_writing(self) -> None:
         if self._paused:
             self._paused = False
-            if self.owner is not None and not self._closed:
+            if self._closed:
+                if self._transport is not None:
+                    self._finish(self._transport)
+            elif self.owner is not None:
                 self.owner.resume()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -162,6 +180,14 @@ class TransportPipe(asyncio.Protocol):
                 self.pause_writing()
 
     def _finish(self, transport: asyncio.Transport) -> None:
-        assert self._host is not None
-        self._host.pipe_closing(self)
-        transport.close()
+        """The end is written. What a client has sent meanwhile may be half of a request, so then the connection ends."""
+        host = self._host
+        assert host is not None
+        keeps = self._keeps and not self._ignored and not transport.is_closing()
+        if keeps and not self._paused and host.pipe_over(self, transport):
+            self._transport = None
+            asyncio.get_running_loop().call_soon(self.lost)
+            return
+        host.pipe_closing(self)
+        if not (keeps and self._paused):  # else the reader comes first; it is cut if it takes nothing
+            transport.close()
