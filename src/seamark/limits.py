@@ -202,6 +202,13 @@ FLAG_CLOSURES_KEPT_MAX = _limit(
     "FLAG_CLOSURES_KEPT_MAX", 1_024, "closures", "of one version that are kept; those asked for longest ago go first"
 )
 
+# -- flags over HTTP
+FLAGS_LISTED_DEFAULT = _limit("FLAGS_LISTED_DEFAULT", 50, "rows", "one page of a list")
+FLAGS_LISTED_MAX = _limit("FLAGS_LISTED_MAX", 200, "rows", "one page of a list")
+FLAGS_TEXT_CHARS_MAX = _limit(
+    "FLAGS_TEXT_CHARS_MAX", 1_024, "characters", "a name or a description, for people to read"
+)
+
 # -- access
 TOKEN_BYTES_MAX = _limit("TOKEN_BYTES_MAX", 32 * KIB, "bytes", "a signed token; longer ones are not looked at")
 TOKEN_LEEWAY_SECONDS = _limit(
@@ -219,6 +226,7 @@ NAMESPACES_MAX = _limit(
 TOKENS_MAX = _limit(
     "TOKENS_MAX", 100_000, "tokens", "that were ever made, revoked ones among them: they are kept to tell who had one"
 )
+TOKEN_ORIGINS_MAX = _limit("TOKEN_ORIGINS_MAX", 64, "origins", "of pages that may use one client token")
 AUTH_ANSWER_BYTES_MAX = _limit("AUTH_ANSWER_BYTES_MAX", 64 * KIB, "bytes", "one answer of it")
 GATE_ANSWER_BYTES_MAX = _limit("GATE_ANSWER_BYTES_MAX", 8 * MIB, "bytes", "one list of destinations of a user")
 
@@ -367,4 +375,37 @@ LINGER_SECONDS = _limit(
 LINGER_BYTES_MAX = _limit("LINGER_BYTES_MAX", 4 * MIB, "bytes", "thrown away while lingering")
 STREAM_INPUT_BYTES_MAX = _limit(
     "STREAM_INPUT_BYTES_MAX", 64 * KIB, "bytes", "what a client may send after its stream began, ignored"
+)
+
+# -- manifests
+MANIFEST_FILE_BYTES_MAX = _limit(
+    "MANIFEST_FILE_BYTES_MAX",
+    512 * KIB,
+    "bytes",
+    "one file of a manifest: ten thousand ids in one rule; reading takes a thousand times its size in the worst case",
+)
+TOML_KEY_PARTS_MAX = _limit(
+    "TOML_KEY_PARTS_MAX", 32, "parts", "a dotted key costs the parser memory by the square of its parts"
+)
+PREDICATE_DEPTH_MAX = _limit(
+    "PREDICATE_DEPTH_MAX", 32, "levels", "predicates within predicates; they are read by recursion"
+)
+VARIANT_DEPTH_MAX = _limit("VARIANT_DEPTH_MAX", 32, "levels", "of a json variant, which every answer writes out")
+SEMVER_CHARACTERS_MAX = _limit("SEMVER_CHARACTERS_MAX", 256, "characters", "a version in a file or a context")
+DIAGNOSTICS_PER_FILE_MAX = _limit("DIAGNOSTICS_PER_FILE_MAX", 100, "findings", "kept of one file read by itself")
+DIAGNOSTICS_MAX = _limit("DIAGNOSTICS_MAX", 10_000, "findings", "told of one manifest, errors first")
+LINT_MEMO_BYTES_MAX = _limit(
+    "LINT_MEMO_BYTES_MAX",
+    32 * MIB,
+    "bytes",
+    "of files whose reading is kept, so that a changed manifest is read where it changed; memory is some ten times that",
+)
+EVALUATION_STEPS_MAX = _limit(
+    "EVALUATION_STEPS_MAX",
+    1_000,
+    "steps",
+    "of one flag's rules with all segments written out; beyond it each segment is decided once, before the rules are asked",
+)
+EVALUATION_DEPTH_MAX = _limit(
+    "EVALUATION_DEPTH_MAX", 64, "levels", "of one flag's rules with all segments written out; beyond it the same"
 )

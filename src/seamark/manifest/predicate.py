@@ -65,3 +65,27 @@ class Not:
 
 
 Node: TypeAlias = Atom | SegmentRef | AllOf | AnyOf | Not
+
+# What a file calls the nodes that are made of others. The contract does not name them: this table is the only place that does.
+COMBINATORS: dict[str, type[AllOf | AnyOf | Not]] = {"all": AllOf, "any": AnyOf, "not": Not}
+
+
+class Operand(enum.Enum):
+    """What an operator takes."""
+
+    SCALAR = "a string, a number or a boolean"
+    NUMBER = "a number"
+    TEXT = "a string"
+    VERSION = "a version by Semantic Versioning 2.0.0"
+    SET = "a non-empty array of strings, numbers or booleans"
+    NONE = "nothing"
+
+
+OPERANDS: dict[Op, Operand] = {
+    **dict.fromkeys((Op.EQ, Op.NEQ), Operand.SCALAR),
+    **dict.fromkeys((Op.GT, Op.GTE, Op.LT, Op.LTE), Operand.NUMBER),
+    **dict.fromkeys((Op.IN, Op.NOT_IN), Operand.SET),
+    **dict.fromkeys((Op.CONTAINS, Op.NOT_CONTAINS, Op.STARTS_WITH, Op.ENDS_WITH), Operand.TEXT),
+    **dict.fromkeys((Op.SEMVER_EQ, Op.SEMVER_GT, Op.SEMVER_GTE, Op.SEMVER_LT, Op.SEMVER_LTE), Operand.VERSION),
+    **dict.fromkeys((Op.IS_SET, Op.IS_NOT_SET), Operand.NONE),
+}

@@ -1,0 +1,172 @@
+"""Whether files are a manifest, and which: one pass over each file, then one over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from seamark import limits
+from seamark.manifest import crossing
+from seamark.manifest.diagnostic import Diagnostic, Severity, diagnostic
+from seamark.manifest.document import read_document
+from seamark.manifest.flag_file import read_flag
+from seamark.manifest.memo import Memo
+from seamark.manifest.model import Flag, Manifest, Namespace, Segment
+from seamark.manifest.namespace_file import read_namespace
+from seamark.manifest.paths import FLAGS, NAMESPACE_FILE, SEGMENTS, SUFFIX, Place, place_of
+from seamark.manifest.reading import Piece, Reading, quoted
+from seamark.manifest.segment_file import read_segment
+
+Files: TypeAlias = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """The manifest, if there is no error, and everything that there is to say."""
+
+    manifest: Manifest | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def passed(self) -> bool:
+        return self.manifest is not None
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return self._of("error")
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        return self._of("warning")
+
+    @property
+    def infos(self) -> tuple[Diagnostic, ...]:
+        return self._of("info")
+
+    def _of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity == severity)
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """All files, each read by itself, in the order of their paths."""
+
+    namespace: Piece | None = None
+    flags: dict[str, Piece] = field(default_factory=dict)
+    segments: dict[str, Piece] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Piece]:
+        yield from self.flags.values()
+        if self.namespace is not None:
+            yield self.namespace
+        yield from self.segments.values()
+
+
+def lint(files: Files, *, slug: str, memo: Memo | None = None, found: Sequence[Diagnostic] = ()) -> Linted:
+    """Lint the files of the namespace `slug`. `found` is what reading them from an archive or a folder brought up."""
+    pieces = _Pieces()
+    diagnostics = [*found, *_strays(files)]
+    for path in sorted(files):
+        place = place_of(path)
+        if place is None:
+            continue
+        piece = _piece(path, place, files[path], memo)
+        if place.kind == "flag":
+            pieces.flags[place.key] = piece
+        elif place.kind == "segment":
+            pieces.segments[place.key] = piece
+        else:
+            pieces.namespace = piece
+        diagnostics += piece.found
+    diagnostics += _across(pieces, slug)
+    if not any(path.startswith(f"{FLAGS}/") for path in files):
+        diagnostics.append(diagnostic("W011", f"{FLAGS}/", "there are no flags"))
+    diagnostics.sort(key=_order)
+    failed = any(one.severity == "error" for one in diagnostics)
+    return Linted(None if failed else _manifest(pieces, slug), _bounded(diagnostics))
+
+
+def _piece(path: str, place: Place, content: bytes, memo: Memo | None) -> Piece:
+    if memo is None:
+        return _read(path, place, content)
+    key = memo.key(path, content)
+    piece = memo.find(key)
+    if piece is None:
+        piece = _read(path, place, content)
+        memo.keep(key, piece, len(content))
+    return piece
+
+
+def _read(path: str, place: Place, content: bytes) -> Piece:
+    document = read_document(path, content)
+    if document.table is None:
+        assert document.found is not None
+        return Piece(path, None, None, (document.found,))
+    reading = Reading(path)
+    if document.found is not None:
+        reading.found.append(document.found)
+        reading.failed = True
+    if place.kind == "flag":
+        return read_flag(place.key, document, reading)
+    if place.kind == "segment":
+        return read_segment(place.key, document, reading)
+    return read_namespace(document, reading)
+
+
+def _strays(files: Files) -> Iterator[Diagnostic]:
+    """Paths in the two folders that hold neither a flag nor a segment. Whatever else is there is nobody's business."""
+    folders: set[str] = set()
+    for path in files:
+        top, _, name = path.partition("/")
+        if not name or top not in (FLAGS, SEGMENTS) or place_of(path) is not None:
+            continue
+        folder, nested, _ = name.partition("/")
+        if nested:
+            folders.add(f"{top}/{folder}/")
+        elif name.endswith(SUFFIX):
+            yield diagnostic(
+                "E032", path, f"{quoted(name.removesuffix(SUFFIX))} cannot be the key of a flag or a segment"
+            )
+    for folder in folders:
+        yield diagnostic("W009", folder, "a directory within the folder is not part of the manifest")
+
+
+def _across(pieces: _Pieces, slug: str) -> Iterator[Diagnostic]:
+    flags = pieces.flags.values()
+    yield from crossing.unknown_segments(pieces, pieces.segments)
+    yield from crossing.torn_attributes(pieces)
+    yield from crossing.circles(pieces.segments)
+    namespace = pieces.namespace.entity if pieces.namespace is not None else None
+    if isinstance(namespace, Namespace):
+        yield from crossing.unknown_environments(flags, namespace)
+        if namespace.slug not in ("", slug):
+            text = f"namespace: the slug is {quoted(namespace.slug)}, and the namespace is {quoted(slug)}"
+            yield diagnostic("E901", NAMESPACE_FILE, text, "namespace.slug")
+    if all(piece.entity is not None for piece in pieces):  # else an unread flag may use it
+        yield from crossing.orphans(flags, pieces.segments)
+
+
+def _manifest(pieces: _Pieces, slug: str) -> Manifest:
+    """Only after linting without errors, so that every piece has its entity."""
+    namespace = pieces.namespace.entity if pieces.namespace is not None else Namespace(slug)
+    assert isinstance(namespace, Namespace)
+    return Manifest(
+        namespace if namespace.slug else replace(namespace, slug=slug),
+        {key: piece.entity for key, piece in pieces.flags.items() if isinstance(piece.entity, Flag)},
+        {key: piece.entity for key, piece in pieces.segments.items() if isinstance(piece.entity, Segment)},
+        frozenset(piece.version for piece in pieces if piece.version is not None),
+    )
+
+
+def _order(found: Diagnostic) -> tuple[str, str, str, str]:
+    return found.path, found.code, found.location or "", found.message
+
+
+def _bounded(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Nobody reads more than so many, and errors matter more than the rest."""
+    if len(diagnostics) <= limits.DIAGNOSTICS_MAX:
+        return tuple(diagnostics)
+    errors = [found for found in diagnostics if found.severity == "error"]
+    others = [found for found in diagnostics if found.severity != "error"]
+    return tuple([*errors, *others][: limits.DIAGNOSTICS_MAX])
