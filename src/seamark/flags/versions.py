@@ -1,0 +1,279 @@
+"""The versions of all manifests: committed one after the other, found again by number, and let go when they are old.
+
+A version is one record of its namespace's stream, and its number is the record's seq. Its file index and the contents that
+are new move with the record in one commit, so a version is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from seamark.clock import NS_PER_SECOND, Clock
+from seamark.errors import Fault, HeadConflict, SeamarkError, StreamNotFound, VersionConflict
+from seamark.flags import rows
+from seamark.flags.rows import owner_of, stream_of
+from seamark.flags.version import Entry, Facts, Version
+from seamark.limits import (
+    FLAG_FILES_KEPT,
+    FLAG_PRUNED_PER_COMMIT,
+    FLAG_VERSION_DAYS,
+    FLAG_VERSIONS_MIN,
+)
+from seamark.log.protocol import Append, Log, Put, Shelf
+from seamark.log.record import Draft
+from seamark.log.settings import StreamSettings
+from seamark.log.watermarks import Cursor
+from seamark.manifest.closure import Index, closure_hash, index_of
+from seamark.manifest.diagnostic import Diagnostic
+from seamark.manifest.lint import Files, Linted, lint
+from seamark.manifest.memo import Memo
+from seamark.manifest.model import Manifest
+from seamark.telemetry import events
+from seamark.telemetry.logs import logger
+
+_NS_PER_DAY = 86_400 * NS_PER_SECOND
+_READ_SLICE_FILES = 256  # contents fetched before the loop goes on
+
+_SETTINGS = StreamSettings()
+_encode = msgspec.json.Encoder().encode
+_facts = msgspec.json.Decoder(Facts)
+_log = logger("flags")
+
+
+class Committed(NamedTuple):
+    """A version that is durable."""
+
+    version: Version
+    ts: int  # ns
+
+
+class _Candidate(msgspec.Struct, frozen=True):
+    """What is to be the next version, whatever its number."""
+
+    stream: str
+    index: Index
+    files: Files
+    facts: Facts
+    manifest: Manifest
+
+
+class Versions:
+    """Belongs to the loop it was made in."""
+
+    def __init__(self, log: Log, clock: Clock) -> None:
+        assert isinstance(log, Shelf), "manifests need an engine that keeps small values"
+        self._log: Log = log
+        self._shelf: Shelf = log
+        self._clock = clock
+        self._memo = Memo()  # single files that were read, of all namespaces
+        self._kept: OrderedDict[tuple[str, int], Version] = OrderedDict()
+        self._kept_files = 0
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._reading = asyncio.Lock()
+
+    # -- finding
+
+    async def head(self, tenant: str, namespace: str) -> int:
+        """The number of the current version, 0 while there is none."""
+        return await self._head(stream_of(tenant, namespace))
+
+    async def current(self, tenant: str, namespace: str) -> Version | None:
+        """The current version, read; None while there is none."""
+        number = await self.head(tenant, namespace)
+        return await self.at(tenant, namespace, number) if number else None
+
+    async def at(self, tenant: str, namespace: str, number: int) -> Version | None:
+        """A version, read; None when its file index was pruned, or it never was."""
+        version = self.at_now(stream_of(tenant, namespace), number)
+        if version is not None and not version.is_read:
+            await self._read_apart(version)
+        return version
+
+    def at_now(self, stream: str, number: int) -> Version | None:
+        """The same without waiting. What it means may still have to be read, which takes its time when somebody asks."""
+        version = self._kept.get((stream, number))
+        if version is not None:
+            if number < rows.floor(self._shelf, stream):  # another process let it go, and its contents with it
+                self._drop(version)
+                return None
+            self._kept.move_to_end((stream, number))
+            return version
+        index = rows.index_of(self._shelf, stream, number)
+        return None if index is None else self._keep(Version(stream, number, index, manifest=None, read=self._read))
+
+    def content(self, version: Version, path: str) -> bytes:
+        """The bytes of one of its files."""
+        return rows.content(self._shelf, version.stream, version.index[path])
+
+    def files(self, version: Version, index: Index | None = None) -> dict[str, bytes]:
+        """All its files, or those of a part of it."""
+        part = version.index if index is None else index
+        return {path: rows.content(self._shelf, version.stream, sha) for path, sha in part.items()}
+
+    async def history(self, tenant: str, namespace: str, *, before: int | None = None, limit: int) -> list[Entry]:
+        """What was uploaded, the newest first, before a version where one is named. Pruned versions are in it."""
+        stream = stream_of(tenant, namespace)
+        head = await self._head(stream)
+        last = head if before is None else min(before - 1, head)
+        first = max(last - limit, 0) + 1
+        floor = rows.floor(self._shelf, stream)
+        found: list[Entry] = []
+        while first + len(found) <= last:
+            left = last - first - len(found) + 1
+            page = await self._log.read(stream, Cursor(first + len(found) - 1), records_max=left)
+            assert page.records, "versions are never evicted"
+            for record in page.records:
+                facts = _facts.decode(record.payload)
+                found.append(Entry(number=record.seq, ts=record.ts, facts=facts, files_available=record.seq >= floor))
+        return found[::-1]
+
+    # -- committing
+
+    async def lint(self, files: Files, *, slug: str, found: Sequence[Diagnostic] = ()) -> Linted:
+        """Whether files are a manifest. Beside the loop, one at a time: a big manifest takes a second."""
+        async with self._reading:
+            return await asyncio.to_thread(lint, files, slug=slug, memo=self._memo, found=found)
+
+    async def commit(
+        self,
+        tenant: str,
+        namespace: str,
+        files: Files,
+        linted: Linted,
+        *,
+        by: str,
+        expect: int | None = None,
+        restored: int | None = None,
+    ) -> Committed:
+        """Store `files`, which passed as `linted` says, as the next version. Raises VersionConflict when the current one is
+        not `expect`. Durable when it returns."""
+        manifest = linted.manifest
+        assert manifest is not None, "what does not pass is not stored"
+        stream = stream_of(tenant, namespace)
+        index = index_of(files)
+        facts = Facts(
+            uploaded_by=by,
+            flag_count=len(manifest.flags),
+            segment_count=len(manifest.segments),
+            file_count=len(files),
+            bytes=sum(map(len, files.values())),
+            closure_hash=closure_hash(index),
+            warnings=len(linted.warnings),
+            restored=restored,
+        )
+        candidate = _Candidate(stream, index, files, facts, manifest)
+        async with self._lock(stream):
+            while True:
+                head = await self._head(stream)
+                if expect is not None and expect != head:
+                    raise VersionConflict(f"the current version is {head}, not {expect}", current_version=head)
+                try:
+                    committed = await self._append(candidate, head)
+                    break
+                except HeadConflict:
+                    continue  # another process was faster; unless a version is expected, ours comes after it
+            await self._prune(stream, head + 1)
+            return committed
+
+    async def _append(self, candidate: _Candidate, head: int) -> Committed:
+        stream, index, files = candidate.stream, candidate.index, candidate.files
+        before = self.at_now(stream, head) if head else None
+        known = frozenset(before.index.values()) if before is not None else frozenset()
+        new = {digest: files[path] for path, digest in index.items() if digest not in known}
+        # Kept before it is committed: streams are told of it within the commit.
+        version = self._keep(Version(stream, head + 1, index, manifest=candidate.manifest, read=self._read))
+        append = Append(
+            stream=stream,
+            drafts=[Draft(_encode(candidate.facts))],
+            create=_SETTINGS,
+            expect_head=head,
+            puts=rows.version_puts(stream, head + 1, index, new),
+        )
+        try:
+            receipt = await self._log.append(append)
+        except BaseException:
+            self._drop(version)  # whether it was stored after all, the store knows
+            raise
+        return Committed(version, receipt.ts)
+
+    # -- letting go
+
+    async def _prune(self, stream: str, head: int) -> None:
+        """A version keeps its file index while it is among the newest, or young. A failure here is none of the commit's."""
+        try:
+            young = await self._log.seq_at(stream, max(0, self._clock.now_ns() - FLAG_VERSION_DAYS * _NS_PER_DAY))
+            keep_from = min(head - FLAG_VERSIONS_MIN + 1, young)
+            floor = rows.floor(self._shelf, stream)
+            upto = min(keep_from, floor + FLAG_PRUNED_PER_COMMIT)
+            if upto <= floor:
+                return
+            puts: list[Put] = [rows.floor_put(stream, upto)]
+            index = rows.index_of(self._shelf, stream, floor) or {}
+            for number in range(floor, upto):
+                following = rows.index_of(self._shelf, stream, number + 1) or {}
+                puts += rows.removal(self._shelf, stream, number, index, following)
+                index = following
+            # Held to the head: a content that a commit brings back meanwhile must stay.
+            await self._log.append(Append(stream=stream, expect_head=head, puts=puts))
+        except HeadConflict:
+            return
+        except SeamarkError as error:
+            _log.error(events.FLAGS_PRUNE_FAILED, stream=stream, error=error.message)
+
+    # -- reading what files mean
+
+    def _read(self, version: Version) -> Manifest:
+        return _passed(version, lint(self.files(version), slug=owner_of(version.stream)[1]))
+
+    async def _read_apart(self, version: Version) -> None:
+        files: dict[str, bytes] = {}
+        for number, path in enumerate(version.index, start=1):
+            files[path] = self.content(version, path)
+            if number % _READ_SLICE_FILES == 0:
+                await asyncio.sleep(0)
+        linted = await self.lint(files, slug=owner_of(version.stream)[1])
+        if not version.is_read:
+            version.learn(_passed(version, linted))
+
+    # -- within
+
+    async def _head(self, stream: str) -> int:
+        try:
+            return (await self._log.state(stream)).marks.head
+        except StreamNotFound:
+            return 0
+
+    def _lock(self, stream: str) -> asyncio.Lock:
+        lock = self._locks.get(stream)
+        if lock is None:
+            lock = self._locks[stream] = asyncio.Lock()
+        return lock
+
+    def _keep(self, version: Version) -> Version:
+        self._kept[version.stream, version.number] = version
+        self._kept_files += _weight(version)
+        while self._kept_files > FLAG_FILES_KEPT and len(self._kept) > 1:
+            self._kept_files -= _weight(self._kept.popitem(last=False)[1])
+        return version
+
+    def _drop(self, version: Version) -> None:
+        if self._kept.get((version.stream, version.number)) is version:
+            del self._kept[version.stream, version.number]
+            self._kept_files -= _weight(version)
+
+
+def _weight(version: Version) -> int:
+    return len(version.index) + 1
+
+
+def _passed(version: Version, linted: Linted) -> Manifest:
+    if linted.manifest is None:
+        first = linted.errors[0]
+        raise Fault(f"version {version.number} of {version.stream} cannot be read: {first.code} at {first.path}")
+    return linted.manifest
