@@ -343,6 +343,24 @@ def test_what_nobody_reads_is_known_and_stops_nothing(tmp_path: Path) -> None:
     assert unread(settings.notify) == ["application.homepage.links", "watch_endpoint.replay_batchsize"]
 
 
+def test_what_the_schema_does_not_know_is_told_as_well(tmp_path: Path) -> None:
+    """A bound that is misspelt would otherwise be none, without a word."""
+    thing = {
+        "topic": {"base": "thing", "key_order": ["n"], "order": ["n"]},
+        "identifier": {"n": {"type": "IntHandler", "required": True}},
+        "storage_policy": {"retention": "7d", "max_messages": 5},
+        "endpoint": {"base": "thing", "anything": 1},  # of old, and read by nobody
+        "payloads": {"required": True},
+    }
+    settings = loaded(tmp_path, {"notification_schema": {"thing": thing}})
+    read(settings)
+    assert unread(settings.notify) == [
+        "notification_schema.thing.payloads",
+        "notification_schema.thing.storage_policy.retention",
+        "notification_schema.thing.topic.order",
+    ]
+
+
 def test_keys_name_settings_that_exist_and_other_keys(tmp_path: Path) -> None:
     names = {key.name for key in contract.KEYS}
     assert len(names) == len(contract.KEYS)

@@ -15,6 +15,7 @@ _SPAN = re.compile(r"([0-9]{1,15})([smhdw])", re.IGNORECASE)
 _SIZE = re.compile(r"([0-9]{1,15})([KMGT])(i?)")
 _MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _POWER = {"K": 1, "M": 2, "G": 3, "T": 4}
+POLICY_KEYS = ("retention_time", "max_messages", "max_size", "allow_duplicates", "compression")
 PLUGINS = frozenset({"ecpds"})  # that ship with Seamark; others may be installed
 Roles = Mapping[str, tuple[str, ...]]
 
@@ -50,9 +51,7 @@ class StreamAuth(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_policy(node: Node, *, supported: bool) -> StoragePolicy:
     """`supported` False: an engine that cannot keep to any policy. Raises BadConfig."""
-    known = [
-        key for key in ("retention_time", "max_messages", "max_size", "allow_duplicates", "compression") if key in node
-    ]
+    known = [key for key in POLICY_KEYS if key in node]
     if known and not supported:
         refuse(node.at(known[0]), "it is not supported by backend 'in_memory'", "no storage_policy, or another backend")
     if "compression" in node:

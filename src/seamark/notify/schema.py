@@ -3,7 +3,7 @@ key."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from seamark import limits
 from seamark.notify.configtree import Node, refuse
@@ -11,10 +11,12 @@ from seamark.notify.eventtype import EventType, Schema
 from seamark.notify.fields import Field
 from seamark.notify.handlers import read_fields
 from seamark.notify.places import POINT_CLOUD
-from seamark.notify.policy import PLUGINS, read_auth, read_policy
+from seamark.notify.policy import PLUGINS, POLICY_KEYS, read_auth, read_policy
 
 ROOT = "notification_schema"
 HISTORY_MAX = "max_historical_notifications"
+_EVENT_KEYS = ("topic", "identifier", "payload", "storage_policy", "auth", "endpoint", HISTORY_MAX)
+_TOPIC_KEYS = ("base", "key_order")
 
 
 def read_schema(
@@ -42,6 +44,23 @@ def read_schema(
                 root.at(f"{event.name}.topic.base"), f"'{owner}' has the base '{event.base}' too", "a base of its own"
             )
     return Schema(event_types, strict=strict)
+
+
+def ignored(raw: object) -> list[str]:
+    """Keys of the file's mapping that nothing reads, in those blocks where the contract does not mind them."""
+    return sorted(f"{ROOT}.{place}.{key}" for place, block, known in _lax(raw) for key in block if key not in known)
+
+
+def _lax(raw: object) -> Iterator[tuple[str, Mapping[object, object], Collection[str]]]:
+    """Those blocks: their place, what is in them, and what may be."""
+    for name, event in _mapping(raw).items():
+        yield f"{name}", _mapping(event), _EVENT_KEYS
+        for block, known in (("topic", _TOPIC_KEYS), ("storage_policy", POLICY_KEYS)):
+            yield f"{name}.{block}", _mapping(_mapping(event).get(block)), known
+
+
+def _mapping(value: object) -> Mapping[object, object]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _event_type(name: str, node: Node, *, policies: bool, auth_enabled: bool, plugins: Collection[str]) -> EventType:

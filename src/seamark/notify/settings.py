@@ -23,7 +23,7 @@ from seamark.notify.eventtype import Schema
 from seamark.notify.gates import installed
 from seamark.notify.options import NotifySettings
 from seamark.notify.policy import Roles, read_roles
-from seamark.notify.schema import ROOT, read_schema
+from seamark.notify.schema import ROOT, ignored, read_schema
 
 KIND = "notification_backend.kind"
 BASE_URL = "application.base_url"
@@ -93,7 +93,7 @@ def read_auth(settings: Settings) -> AuthSettings | None:
 def unread(notify: Mapping[str, object]) -> list[str]:
     """Keys of the file that nothing here reads. A notify server ignores what it does not know, so they stop nothing."""
     known = {key.name for key in contract.KEYS} | set(_LISTED)
-    return [name for name in _leaves(notify, "") if name not in known and not name.startswith(f"{ROOT}.")]
+    return [name for name in _leaves(notify, "") if name not in known] + ignored(notify.get(ROOT))
 
 
 def refuse(settings: Settings, name: str, why: str, accepts: str) -> NoReturn:
