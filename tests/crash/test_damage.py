@@ -10,8 +10,10 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from seamark.clock import SystemClock
@@ -20,6 +22,7 @@ from seamark.log.engines.embedded import open_embedded
 from seamark.log.protocol import Append, Log, Put, Selector, TagMatch
 from seamark.log.record import Draft, Record
 from seamark.log.settings import Durability, StreamSettings
+from seamark.log.store import ID, Space
 from seamark.log.verify import verify
 from seamark.log.watermarks import Cursor
 from seamark.telemetry.metrics import Metrics
@@ -176,6 +179,29 @@ def test_a_damaged_value_hides_only_itself(whole: tuple[Path, Truth], tmp_path: 
 async def truth_of_all_but(log: Log, name: str) -> Truth:
     names = [state.name for state in await log.streams() if state.name != name]
     return {each: {r.seq: r for r in (await read_all(log, each)).records} for each in names}
+
+
+def record_keys(path: Path, stream_id: int) -> list[bytes]:
+    with lmdb.open(str(path), readonly=True, lock=False, max_dbs=len(Space)) as env:
+        records = env.open_db(Space.RECORDS.name.lower().encode(), create=False)
+        with env.begin(db=records) as txn:
+            return [key for key in txn.cursor().iternext(values=False) if key.startswith(ID.pack(stream_id))]
+
+
+@pytest.mark.parametrize("stream_id", [1, 2, 3])
+def test_a_damaged_key_hides_nothing_silently(
+    whole: tuple[Path, Truth], morgue: Morgue, copies: Iterator[Path], stream_id: int
+) -> None:
+    """A key that became another one leads searches astray, and where records were removed a hole looks like nothing."""
+    keys = record_keys(whole[0], stream_id)
+    for key in (keys[1], keys[len(keys) // 2], keys[-1]):
+        for at, mask in product((0, 1, 3, 4, 10, 11), (0x01, 0x5D)):
+            path = next(copies)
+            data = (path / DATA).read_bytes()
+            bad = key[:at] + bytes([key[at] ^ mask]) + key[at + 1 :]
+            (path / DATA).write_bytes(data.replace(key, bad))
+            kind = check(whole[1], morgue.examine(path, whole[1]), f"{key.hex()} is now {bad.hex()}")
+            assert kind in {"refused", "found by verify alone"}
 
 
 def test_a_file_that_ends_early_ends_no_process(

@@ -11,7 +11,7 @@ from seamark import limits
 from seamark.errors import Corrupt
 from seamark.log.record import Record
 from seamark.log.seal import SEAL, Buffer, Damaged, checksum
-from seamark.log.store import PLACE, Space, View
+from seamark.log.store import ID, PLACE, Space, View
 from seamark.telemetry import events, logs
 
 VERSION = 1
@@ -112,12 +112,32 @@ Parse = Callable[[str, bytes, Buffer], Chunk]
 
 
 def chunks_from(stream: str, stream_id: int, view: View, seq: int, parse: Parse = parse) -> Iterator[Chunk]:
-    """Chunks that may hold `seq` or later ones, in order."""
+    """Chunks that may hold `seq` or later ones, in order. Raises Corrupt where one is damaged or hidden."""
     start = PLACE.pack(stream_id, seq)
     found = view.floor(Space.RECORDS, start)
+    begun = False
     if found is not None and found[0] != start and found[0][:4] == start[:4]:
         before = parse(stream, *found)
         if before.last >= seq:
             yield before
+            seq, begun = before.last + 1, True
     for key, value in view.scan(Space.RECORDS, start, PLACE.pack(stream_id, 2**64 - 1)):
-        yield parse(stream, key, value)
+        chunk = parse(stream, key, value)
+        if chunk.first > seq and not begun:  # later ones follow one that is proven
+            check_hole(stream, stream_id, view, seq)
+        yield chunk
+        seq, begun = chunk.last + 1, True
+    check_hole(stream, stream_id, view, seq)
+
+
+def check_hole(stream: str, stream_id: int, view: View, seq: int) -> None:
+    """Where a search finds nothing, nothing may be hidden: a key that was damaged leads searches astray, and stands beside
+    the place where they end. Raises Corrupt."""
+    ours = ID.pack(stream_id)
+    for key, value in view.beside(Space.RECORDS, PLACE.pack(stream_id, seq)):
+        if key.startswith(ours):
+            parse(stream, key, value)
+        elif len(value) >= SEAL.size and SEAL.unpack_from(value)[0] == checksum(
+            ours + key[ID.size :], memoryview(value)[SEAL.size :]
+        ):
+            raise corrupt(stream, seq, "key", Damaged("a chunk is filed under another stream"))

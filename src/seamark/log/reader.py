@@ -9,7 +9,7 @@ from operator import attrgetter
 from seamark import limits
 from seamark.errors import BadInput, Corrupt
 from seamark.log.cache import Held, ReadCache, running_sizes
-from seamark.log.chunk import Chunk, chunks_from, corrupt, parse, records_of
+from seamark.log.chunk import Chunk, check_hole, chunks_from, corrupt, parse, records_of
 from seamark.log.columns import Skims
 from seamark.log.ledger import Ledger
 from seamark.log.protocol import Page, Part
@@ -74,7 +74,7 @@ class Walk:
             with ledger.store.view() as view:
                 if self._sieve is not None:
                     skim = Skim(ledger.name, ledger.meta.id, view, self._sieve, self._cache)
-                    self._skim(skim, start, committed, budget)
+                    self._skim(view, skim, start, committed, budget)
                     start = max(self.at + 1, start)
                 if self.full or self.scanned >= budget:
                     return
@@ -99,13 +99,14 @@ class Walk:
             parts=self._parts,
         )
 
-    def _skim(self, skim: Skim, start: int, stop: int, budget: int) -> None:
+    def _skim(self, view: View, skim: Skim, start: int, stop: int, budget: int) -> None:
         """As far as there are columns: only what they cannot rule out is looked at."""
         for end, seqs in skim.blocks(start, stop):
             for seq in seqs:
                 record = skim.record(seq)
                 if record is None:
                     self._check_removed(seq)
+                    check_hole(self._ledger.name, self._ledger.meta.id, view, seq)
                 elif not self._take(record):
                     break
             else:
@@ -121,7 +122,7 @@ class Walk:
                 break
             self._check_dense_to(chunk.first)
             self._chunk(chunk, start, stop)
-            if self.full or self.scanned >= budget:
+            if self.full or self.at >= stop or self.scanned >= budget:
                 return
         self._check_dense_to(stop + 1)
 
@@ -241,9 +242,14 @@ def _live_from(ledger: Ledger, view: View, seq: int) -> Iterator[Record]:
 
 def _chunk_at(ledger: Ledger, view: View, seq: int) -> Chunk | None:
     found = view.floor(Space.RECORDS, PLACE.pack(ledger.meta.id, seq))
-    if found is None or found[0][: ID.size] != ID.pack(ledger.meta.id):
-        return None
-    return parse(ledger.name, *found)
+    if found is not None and found[0][: ID.size] == ID.pack(ledger.meta.id):
+        chunk = parse(ledger.name, *found)
+        if chunk.last >= seq:
+            return chunk
+    else:
+        chunk = None
+    check_hole(ledger.name, ledger.meta.id, view, seq)
+    return chunk
 
 
 def _start(ledger: Ledger, cursor: Cursor) -> tuple[Gap | None, int]:

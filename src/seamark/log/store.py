@@ -50,6 +50,11 @@ class View(Protocol):
         """The greatest key not above `key`."""
         ...
 
+    def beside(self, space: Space, key: bytes) -> list[tuple[bytes, Buffer]]:
+        """What a search for `key` ends between. A damaged key leads searches astray, and then it is one of these. A store
+        in which nothing can be damaged gives nothing."""
+        ...
+
 
 class Store(Protocol):
     """One engine's keeper of bytes."""

@@ -67,6 +67,21 @@ class LmdbView:
                 raise _disorder()
             return bytes(cursor.key()), cursor.value()
 
+    def beside(self, space: Space, key: bytes) -> list[tuple[bytes, Buffer]]:
+        with self._txn.cursor(db=self._dbs[space]) as cursor:
+            found: list[tuple[bytes, Buffer]] = []
+            if cursor.set_range(key):
+                found.append((bytes(cursor.key()), cursor.value()))
+                if found[0][0] < key:
+                    raise _disorder()
+                if not cursor.prev():
+                    return found
+            elif not cursor.last():
+                return found
+            if bytes(cursor.key()) >= key:
+                raise _disorder()
+            return [*found, (bytes(cursor.key()), cursor.value())]
+
 
 class LmdbStore:
     """Implements `Store`. Owns the directory from construction to `close`."""

@@ -72,6 +72,9 @@ class MemoryStore:
         index = bisect_right(shelf.keys, key)
         return (shelf.keys[index - 1], shelf.values[shelf.keys[index - 1]]) if index else None
 
+    def beside(self, space: Space, key: bytes) -> list[tuple[bytes, Buffer]]:
+        return []
+
     def write(self, changes: Sequence[Change]) -> float:
         for space, key, value in changes:
             part = (space, key[: ID.size] if space in _BY_STREAM else b"")
