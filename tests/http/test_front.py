@@ -64,6 +64,16 @@ def test_unknown_paths_are_worded_by_their_owner() -> None:
     assert prefixed.stray_problem("/v0else", missing, "r")[0] == 404
 
 
+def test_what_the_server_refuses_by_itself_is_worded_by_the_owner_of_the_path() -> None:
+    def text(error: Exception, request_id: str) -> tuple[int, bytes, Headers]:
+        return 400, b"no", ((b"Content-Type", b"text/plain"),)
+
+    one = front(realms=[Realm("/v0", text)])
+    assert one.refused("/v0/x", 400, "malformed_request", "no HTTP", "r") == (b"no", ((b"Content-Type", b"text/plain"),))
+    body, headers = one.refused("/else", 400, "malformed_request", "no HTTP", "r")
+    assert (body, headers) == (b'{"error":{"code":"malformed_request","message":"no HTTP"},"request_id":"r"}', ())
+
+
 def test_no_body_bound_is_beyond_the_server_s() -> None:
     assert front().body_bytes_max(ROUTES[0]) == 10
     assert front().body_bytes_max(ROUTES[2]) < 10**12

@@ -317,8 +317,8 @@ class PlaneProtocol(OrderedProtocol):
             return
         request_id = self.front.new_id()
         path = self.url.partition(b"?")[0].decode("latin-1")
-        body = self.front.refused(path, refusal.status, refusal.code, refusal.message, request_id)
-        self._refuse_with(refusal.status, body, (), request_id)
+        body, lines = self.front.refused(path, refusal.status, refusal.code, refusal.message, request_id)
+        self._refuse_with(refusal.status, body, lines, request_id)
         self.plane.refused(refusal.code)
 
     def _refuse_body(self) -> None:

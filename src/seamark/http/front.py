@@ -158,13 +158,14 @@ class Front:
             error = too_large
         return self.stray_problem(path, error, request_id)
 
-    def refused(self, path: str, status: int, code: str, message: str, request_id: str) -> bytes:
-        """The body of the server's own refusal of a request, in the words of whoever owns its path."""
+    def refused(self, path: str, status: int, code: str, message: str, request_id: str) -> tuple[bytes, Headers]:
+        """Body and headers of the server's own refusal of a request, in the words of whoever owns its path."""
         realm = self.realm(path)
         if realm is None:
-            return refusal_body(code, message, request_id)
+            return refusal_body(code, message, request_id), ()
         error = BadRequest(message) if status < 500 else SeamarkError(message)
-        return realm.problem(error, request_id)[1]
+        _, body, headers = realm.problem(error, request_id)
+        return body, headers
 
     def body_bytes_max(self, route: Route | None) -> int:
         return limits.BODY_BYTES_UNROUTED_MAX if route is None else min(route.body_bytes_max, limits.BODY_BYTES_MAX)
