@@ -82,6 +82,10 @@ SETTINGS: tuple[Setting, ...] = (
     # -- access
     Setting("api_keys", TEXT, Secret(), "`key[:scopes[:prefixes]]`, comma-separated; empty: everybody may do everything."
             " No flag, because command lines are visible to other users.", ("TOPICS_API_KEYS",), ("environment", "file")),
+    Setting("superadmin_token_file", OPTIONAL_PATH, None, "A file with the secret of a superadmin token of the flags surface, for"
+            " automation; where there is none, or an empty one, a new secret is written there."),
+    Setting("signing_key", OPTIONAL_PATH, None, "A file with the secret that signs addresses of closures, made where there is none;"
+            " not given: `signing.key` in `data`, and with the memory engine a new secret for each run.", ("EXD_SIGNING_KEY",)),
     Setting("allow_insecure", BOOL, False, "Listen on a public address although there are no `api_keys`.",
             ("TOPICS_ALLOW_INSECURE_NO_AUTH",)),
     Setting("probe_auth", BOOL, False, "The probes of the topics surface (`/healthz`, `/readyz` and their twins) ask for a key too.",
@@ -114,6 +118,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("max_sse_connections_per_key", COUNT, 1_000, "Open streams of one API key.", ("TOPICS_MAX_SSE_CONNECTIONS_PER_KEY",)),
     Setting("max_inflight_per_key", COUNT, 1_000, "Unanswered requests of one API key; open streams are not among them.",
             ("TOPICS_MAX_INFLIGHT_PER_KEY",)),
+    # -- the event streams of the flags surface
+    Setting("flags_keepalive_seconds", SOME_DURATION, 30.0, "A silent event stream of flags says that it is alive this often."),
+    Setting("flags_inline_files", COUNT, limits.INLINE_FILES_DEFAULT,
+            "A version that changes more files of a subscription is told as a snapshot."),
     # -- trying out
     Setting("demo", BOOL, False, "Keep a stream called `demo` filled with live sample data."),
 )  # fmt: skip
@@ -147,6 +155,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     quota_bytes: int
     api_keys: Secret
+    superadmin_token_file: Path | None
+    signing_key: Path | None
     allow_insecure: bool
     probe_auth: bool
     tls_cert: Path | None
@@ -168,6 +178,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_sse_connections: int
     max_sse_connections_per_key: int
     max_inflight_per_key: int
+    flags_keepalive_seconds: float
+    flags_inline_files: int
     demo: bool
     sources: Mapping[str, Source]
     contract: Mapping[str, Value]

@@ -202,6 +202,33 @@ FLAG_CLOSURES_KEPT_MAX = _limit(
     "FLAG_CLOSURES_KEPT_MAX", 1_024, "closures", "of one version that are kept; those asked for longest ago go first"
 )
 
+# -- streams of flags
+EVENTS_QUERY_BYTES_MAX = _limit(
+    "EVENTS_QUERY_BYTES_MAX", 8 * KIB, "bytes", "the query of an event stream; the contract names it"
+)
+NAMESPACES_PER_STREAM_MAX = _limit(
+    "NAMESPACES_PER_STREAM_MAX", 32, "namespaces", "that one event stream serves; the contract names it"
+)
+EVENT_STREAMS_PER_TOKEN_MAX = _limit(
+    "EVENT_STREAMS_PER_TOKEN_MAX", 16, "streams", "that one token has open; the contract names it"
+)
+INLINE_BYTES_MAX = _limit(
+    "INLINE_BYTES_MAX", 64 * KIB, "bytes", "JSON of an event with the files in it; the contract names it"
+)
+INLINE_FILES_DEFAULT = _limit(
+    "INLINE_FILES_DEFAULT", 32, "files", "in an event; a client that has to change more fetches the whole"
+)
+CLOSURE_TOKEN_SECONDS = _limit(
+    "CLOSURE_TOKEN_SECONDS", 60, "seconds", "for which an address of a closure is good; the contract names it"
+)
+FLAG_DELTA_BYTES_KEPT = _limit(
+    "FLAG_DELTA_BYTES_KEPT", 32 * MIB, "bytes", "events between versions that streams share, with what they lead to"
+)
+FLAG_TAR_BYTES_KEPT = _limit("FLAG_TAR_BYTES_KEPT", 64 * MIB, "bytes", "archives of closures that were fetched last")
+FLAG_TAR_SIZES_KEPT_MAX = _limit(
+    "FLAG_TAR_SIZES_KEPT_MAX", 65_536, "closures", "whose size is known without making the archive"
+)
+
 # -- flags over HTTP
 FLAGS_LISTED_DEFAULT = _limit("FLAGS_LISTED_DEFAULT", 50, "rows", "one page of a list")
 FLAGS_LISTED_MAX = _limit("FLAGS_LISTED_MAX", 200, "rows", "one page of a list")

@@ -67,6 +67,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("seamark_flags_namespaces", "gauge", "Flag namespaces that exist."),
     Metric("seamark_flags_tokens", "gauge", "Tokens that were ever made, revoked and expired ones among them."),
     Metric("seamark_flags_denied_total", "counter", "Requests without a valid token, or beyond what it permits.", ("code",)),
+    Metric("seamark_flags_events_total", "counter", "Events on event streams, by what they are.", ("kind",)),
+    Metric("seamark_flags_deltas_total", "counter", "Differences between closures worked out; streams that want the same share one."),
+    Metric("seamark_flags_delta_files_total", "counter", "Files in those differences; enter and leave are churn of closures alone.", ("op",)),
+    Metric("seamark_flags_archives_total", "counter", "Archives of closures made; whoever fetches the same shares one."),
+    Metric("seamark_flags_resumed_total", "counter", "Namespaces that a client came back to, by how its version stood to ours.", ("version",)),
     # -- http
     Metric("seamark_http_connections", "gauge", "Open connections."),
     Metric("seamark_http_requests_total", "counter", "Requests by route pattern, method and status.", ("route", "method", "status")),
