@@ -72,6 +72,23 @@ async def test_in_fair_weather_bytes_pass_and_an_end_is_an_end(proxy: FaultyProx
     await hang_up(wire)
 
 
+async def test_new_connections_go_where_it_is_aimed(proxy: FaultyProxy) -> None:
+    old = await connect(proxy)
+    await exchange(old, b"to the echo")
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"elsewhere")
+        await hang_up((reader, writer))
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as other:
+        proxy.aim("127.0.0.1", other.sockets[0].getsockname()[1])
+        new = await connect(proxy)
+        assert await asyncio.wait_for(new[0].read(), 20) == b"elsewhere"
+        assert await exchange(old, b"still to the echo") == b"still to the echo"
+        await hang_up(old)
+        await hang_up(new)
+
+
 async def test_a_cut_resets_every_connection_and_new_ones_work(proxy: FaultyProxy) -> None:
     wires = [await connect(proxy) for _ in range(3)]
     for wire in wires:

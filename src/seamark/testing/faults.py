@@ -74,6 +74,10 @@ class FaultyProxy:
         await asyncio.gather(*self._tasks)
         await self._server.wait_closed()
 
+    def aim(self, host: str, port: int) -> None:
+        """Where new connections go from now on: a server that was started again has another port."""
+        self._target = (host, port)
+
     def cut(self) -> int:
         """Reset every open connection, in both directions. Returns how many there were."""
         cut = self.connections
