@@ -17,9 +17,10 @@ import click
 
 from seamark import config, contract, errors, limits
 from seamark.cli.exits import Exit
-from seamark.cli.main import VERBS, seamark
+from seamark.cli.main import seamark
 from seamark.cli.options import shown_default
 from seamark.clock import SystemClock
+from seamark.flags.surface import OPERATIONS as FLAGS
 from seamark.http.app import Assembly
 from seamark.kinds import Secret
 from seamark.notify.docs import OPERATIONS as NOTIFY
@@ -169,7 +170,8 @@ async def route_rows() -> list[Route]:
 
 def routes() -> str:
     table_rows = [
-        [code(f"{row.method} {row.path}"), row.action or "none", row.summary] for row in asyncio.run(route_rows())
+        [code(f"{row.method} {row.path}"), row.action or permission(row) or "none", row.summary]
+        for row in asyncio.run(route_rows())
     ]
     parts = [
         table(["route", "scope", "what it does"], table_rows),
@@ -180,6 +182,9 @@ def routes() -> str:
         "The notify surface in detail; [its own page](../notify.md) says what the events hold. Its contract judges a request's "
         "body before it asks who is calling where it knows callers of its own; with API keys the key comes first.",
         *operations(NOTIFY),
+        "The flags surface in detail. Its callers are known by tokens of its own, whatever keys there are, and the scope is a"
+        " permission that the token must have for the place; [its own page](../flags.md) says which token has which.",
+        *operations({place: (summary, described) for place, (summary, _, described) in FLAGS.items()}),
     ]
     return page(
         "Routes",
@@ -187,6 +192,12 @@ def routes() -> str:
         "All routes, and the scope that an API key needs for each. The running server describes them at `/openapi.json`.",
         *parts,
     )
+
+
+def permission(row: Route) -> str:
+    """What a token of the flags surface must permit."""
+    found = FLAGS.get((row.method, row.path))
+    return "" if found is None else code(found[1])
 
 
 def operations(rows: Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]) -> Iterable[str]:
@@ -210,24 +221,28 @@ def example(described: Mapping[str, Any]) -> str:
     return f"```json\n{json.dumps(content['example'], indent=2)}\n```" if "example" in content else ""
 
 
+def commands(context: click.Context) -> Iterable[click.Context]:
+    """Every verb that can be run, those of groups in their place."""
+    assert isinstance(context.command, click.Group)
+    for name in context.command.list_commands(context):
+        command = context.command.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, info_name=name, parent=context)
+        yield from commands(inner) if isinstance(command, click.Group) else [inner]
+
+
 def cli() -> str:
     context = click.Context(seamark, info_name="seamark")
     parts = []
-    for verb in VERBS:
-        command = seamark.get_command(context, verb.name)
-        assert command is not None
-        inner = click.Context(command, info_name=verb.name, parent=context)
+    for inner in commands(context):
+        command, name = inner.command, inner.command_path
         rows = []
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 names = ", ".join(code(name) for name in (*parameter.opts, *parameter.secondary_opts))
                 rows.append([names, parameter.help or ""])
         arguments = " ".join(command.collect_usage_pieces(inner))
-        parts += [
-            f"## `seamark {verb.name}`",
-            " ".join((command.help or "").split()),
-            code(f"seamark {verb.name} {arguments}"),
-        ]
+        parts += [f"## `{name}`", " ".join((command.help or "").split()), code(f"{name} {arguments}")]
         if rows:
             parts.append(table(["option", "meaning"], rows))
     exits = [[str(int(row)), row.name.lower(), row.meaning] for row in Exit]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from seamark import config, kinds, limits
 from seamark.config import BY_NAME, SETTINGS, Settings, Source, load
 from seamark.errors import BadConfig
-from seamark.kinds import Secret, Untyped
+from seamark.kinds import Secret, Untyped, is_loopback
 
 
 def write(path: Path, text: str) -> Path:
@@ -296,4 +296,4 @@ def test_kinds_answer_or_raise_value_error(kind: kinds.Kind, raw: str | float) -
 
 @given(st.ip_addresses())
 def test_loopback_agrees_with_the_address_itself(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
-    assert config.is_loopback(str(address)) == address.is_loopback
+    assert is_loopback(str(address)) == address.is_loopback

@@ -21,6 +21,7 @@ TESTS = ROOT / "tests"
 
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 50
+TABLES = frozenset({"errors.py", "limits.py"})  # one table each, as long as it has rows
 BANNED = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"})
 
 # A room may import itself and what stands before it (docs/decisions/0001).
@@ -187,7 +188,7 @@ def test_files_and_functions_are_short() -> None:
     broken = []
     for path in sources():
         lines = len(path.read_text(encoding="utf-8").splitlines())
-        if lines > FILE_LINES_MAX:
+        if lines > FILE_LINES_MAX and name_of(path) not in TABLES:
             broken.append(f"{name_of(path)} has {lines} lines")
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -10,7 +10,6 @@ accepted: a server that guesses is worse than one that does not start.
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import os
 import re
 import tomllib
@@ -41,6 +40,7 @@ from seamark.kinds import (
     Untyped,
     Value,
     choice,
+    is_loopback,
 )
 
 Place = Literal["flag", "environment", "file"]
@@ -255,17 +255,6 @@ def check_serving(settings: Settings) -> None:
             _refuse(name, settings.sources[name], f"given without {other}", f"{name} and {other} together, or neither")
         if not os.access(file, os.R_OK) or not file.is_file():
             _refuse(name, settings.sources[name], f"{file} cannot be read", "a PEM file that this user may read")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`. A name other than `localhost` counts as public: it may resolve to
-    anything tomorrow."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _file_to_read(file: Path | None, environ: Mapping[str, str], directory: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 from collections.abc import Callable
@@ -170,6 +171,17 @@ def _path(raw: object) -> Path:
 
 def _optional_path(raw: object) -> Path | None:
     return None if raw == "" else _path(raw)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`. A name other than `localhost` counts as public: it may resolve to
+    anything tomorrow."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def choice(*words: str) -> Kind:

@@ -13,12 +13,13 @@ from seamark.testing.server import ServerProcess
 
 @pytest.fixture
 def start_server(tmp_path: Path) -> Iterator[Callable[[], str]]:
-    """Start `seamark serve --demo`; gives its base URL. In the end it is told to stop, which must be clean."""
+    """Start `seamark serve --demo --superadmin-token-file token.txt`; gives its base URL. In the end it is told to stop, which must be clean."""
     with ExitStack() as stack:
         started: list[ServerProcess] = []
 
         def start() -> str:
-            server = stack.enter_context(ServerProcess(tmp_path / "server", "--demo"))
+            token = str(tmp_path / "token.txt")  # where the examples run
+            server = stack.enter_context(ServerProcess(tmp_path / "server", "--demo", "--superadmin-token-file", token))
             started.append(server)
             return server.base_url
 

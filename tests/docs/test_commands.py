@@ -18,9 +18,13 @@ PROSE = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for
 WRITTEN = {name: text for name, text in PROSE.items() if "Made by docs/generate.py" not in text}
 
 
-def options_of(verb: str) -> set[str]:
-    command = seamark.get_command(click.Context(seamark), verb)
-    assert command is not None
+def options_of(words: list[str]) -> set[str]:
+    """Of the verb that a command line names, which may be one of a group."""
+    command: click.Command = seamark
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(click.Context(command), words.pop(0))
+        assert found is not None, words
+        command = found
     return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
 
 
@@ -43,7 +47,7 @@ def test_verbs_and_their_options_exist() -> None:
     assert {verb for _, verb, _ in called} == verbs
     for name, verb, rest in called:
         for option in re.findall(r"(?<!\S)(--[a-z-]+)", rest):
-            assert option in options_of(verb), f"{name}: seamark {verb} has no {option}"
+            assert option in options_of([verb, *rest.split()]), f"{name}: seamark {verb}{rest} has no {option}"
 
 
 def test_settings_exist() -> None:

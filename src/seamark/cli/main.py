@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import click
 
 from seamark import __version__
 from seamark.cli.exits import Exit
 from seamark.cli.output import mute_stdout
-from seamark.errors import BadInput, Missing, SeamarkError
-
-
-class Verb(NamedTuple):
-    """One row: the verb's module is `seamark.cli.<name>` and holds a command of the same name."""
-
-    name: str
-    summary: str
-
+from seamark.cli.verbs import Verb, Verbs
+from seamark.errors import BadInput, Conflict, Missing, SeamarkError
 
 VERBS: tuple[Verb, ...] = (
     Verb("serve", "Run the server."),
+    Verb("flags", "Manifests of feature flags, and who may change them."),
     Verb("config", "Show every setting, its value and where it came from."),
     Verb("doctor", "Check this machine, and say what to do about what it finds."),
     Verb("verify", "Walk a data directory and check every byte that is in use."),
@@ -31,25 +24,12 @@ VERBS: tuple[Verb, ...] = (
 )
 
 
-class Verbs(click.Group):
-    """A group that knows its verbs by name and imports one on demand."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [verb.name for verb in VERBS]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        command = getattr(importlib.import_module(f"seamark.cli.{cmd_name}"), cmd_name)
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([(verb.name, verb.summary) for verb in VERBS])
-
-
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(
+    cls=Verbs,
+    rows=VERBS,
+    package="seamark.cli",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
 @click.version_option(__version__, prog_name="seamark")
 def seamark() -> None:
     """A change server: what has changed since I last looked?"""
@@ -74,7 +54,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         mute_stdout()
         sys.exit(Exit.OK)
     except SeamarkError as error:
-        _leave(str(error), Exit.USAGE if isinstance(error, BadInput | Missing) else Exit.FAULT)
+        _leave(str(error), _code_of(error))
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "seamark":
             raise
@@ -82,6 +62,12 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except OSError as error:
         _leave(f"{error.filename + ': ' if error.filename else ''}{error.strerror or error}", Exit.FAULT)
     sys.exit(code if isinstance(code, int) else Exit.OK)
+
+
+def _code_of(error: SeamarkError) -> Exit:
+    if isinstance(error, BadInput | Missing):
+        return Exit.USAGE
+    return Exit.FINDINGS if isinstance(error, Conflict) else Exit.FAULT
 
 
 def _leave(message: str, code: Exit) -> NoReturn:

@@ -42,6 +42,14 @@ class Callers:
             raise self.forbidden(permission)
         return holder
 
+    def anywhere(self, exchange: Exchange, permission: str) -> TokenHolder:
+        """For lists, which show what the caller may see: it has to have the permission for something. Raises
+        Unauthenticated, Forbidden."""
+        holder = self.authenticate(exchange)
+        if not holder.can(permission):
+            raise self.forbidden(permission)
+        return holder
+
     def forbidden(self, permission: str) -> Forbidden:
         """The refusal, counted. It says what is missing and nothing about the place."""
         self._denied.value += 1

@@ -34,10 +34,12 @@ from seamark.flags.tenancy import Namespace, Tenant, namespace_shown, tenant_sho
 from seamark.log.protocol import Log, Put, Shelf
 from seamark.telemetry import events
 from seamark.telemetry.logs import logger
+from seamark.telemetry.metrics import Metrics
 
 T = TypeVar("T")
 K = TypeVar("K", str, tuple[str, str])
 
+_ID = "tok_"
 _ROWS_AT_ONCE = 256  # read from the shelf before the loop goes on
 _log = logger("flags")
 
@@ -101,6 +103,15 @@ class Directory:
     @property
     def loading(self) -> bool:
         return isinstance(self._trouble, NotReady)
+
+    @property
+    def usable(self) -> bool:
+        return self._trouble is None
+
+    def measure(self, metrics: Metrics) -> None:
+        metrics.gauge("seamark_flags_tenants").value = len(self._tenants)
+        metrics.gauge("seamark_flags_namespaces").value = len(self._namespaces)
+        metrics.gauge("seamark_flags_tokens").value = len(self._holders)
 
     async def _rows(self, space: str) -> list[bytes]:
         rows: list[bytes] = []
@@ -221,7 +232,7 @@ class Directory:
             _check_room(len(self._holders), "TOKENS_MAX", limits.TOKENS_MAX)
             now, shown_once = self._clock.now_ns(), secret or new_secret(grant.type, self._random_bytes)
             token = Token(
-                id=f"tok_{ulid.made(now, self._random_bytes(ulid.RANDOM_BYTES))}",
+                id=self._new_id(now),
                 digest=digest_of(shown_once),
                 created_at=now,
                 created_by=author.name,
@@ -263,6 +274,10 @@ class Directory:
                 return await change()
 
         return await asyncio.shield(alone())
+
+    def _new_id(self, now_ns: int) -> str:
+        last = self._token_order[-1].removeprefix(_ID) if self._token_order else ""
+        return _ID + ulid.made(now_ns, self._random_bytes(ulid.RANDOM_BYTES), after=last)
 
     async def _write(self, put: Put, entry: audit.Entry) -> None:
         await self._log.append(audit.append(entry, [put]))

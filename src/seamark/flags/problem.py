@@ -54,6 +54,7 @@ _WORDS: Mapping[type[SeamarkError], _Word] = {
     errors.Refused: _Word(429, "rate_limit_exceeded", ("limit", "max"), retry=True),
     errors.NotReady: _Word(503, "unavailable", retry=True),
     errors.ShuttingDown: _Word(503, "unavailable", retry=True),
+    errors.Unreachable: _Word(503, "unavailable", retry=True),
     errors.WriteFailed: _Word(503, "unavailable", retry=True),
 }
 _CHALLENGE = (b"WWW-Authenticate", b"Bearer")

@@ -23,7 +23,16 @@ def of_request(request_id: str) -> str:
     return spelled(UUID(request_id).int)
 
 
-def made(now_ns: int, random_bytes: bytes) -> str:
-    """A new one: the millisecond, and then chance."""
+def made(now_ns: int, random_bytes: bytes, *, after: str = "") -> str:
+    """A new one: the millisecond, and then chance. It comes after `after` whatever the clock says, so that the order of ids is
+    the order in which they were made."""
     assert len(random_bytes) == RANDOM_BYTES
-    return spelled(now_ns // NS_PER_MS << _RANDOM_BITS | int.from_bytes(random_bytes))
+    new = spelled(now_ns // NS_PER_MS << _RANDOM_BITS | int.from_bytes(random_bytes))
+    return new if new > after else spelled(_number(after) + 1)
+
+
+def _number(text: str) -> int:
+    number = 0
+    for letter in text:
+        number = number << 5 | _ALPHABET.index(letter)
+    return number

@@ -15,6 +15,9 @@ from seamark.access.principal import Principal
 from seamark.clock import Clock, SystemClock
 from seamark.console.routes import console_routes
 from seamark.errors import Unauthenticated
+from seamark.flags.problem import flags_problem
+from seamark.flags.surface import REALMS as FLAGS_REALMS
+from seamark.flags.surface import FlagsSurface, superadmin_secret
 from seamark.http.access_log import AccessLog
 from seamark.http.allocator import keep_memory
 from seamark.http.asgi import ASGIApp, Receive, Scope, Send, build_asgi
@@ -58,6 +61,7 @@ class Assembly:
         # What may be refused comes before a store is made.
         keys = parse_keys(settings.api_keys.reveal(), place=str(settings.sources["api_keys"]))
         options = notify or read_options(settings)
+        superadmin = superadmin_secret(settings.superadmin_token_file)
         self.settings = settings
         self.metrics = Metrics((*METRICS, *NOTIFY_SERIES))
         self.metrics.watch_process()
@@ -77,26 +81,25 @@ class Assembly:
             settings=settings,
             readiness=self.readiness,
         )
-        self.notify = NotifySurface(
-            self.log,
-            self.hub,
-            options=options,
-            gate=gate,
-            clock=clock,
-            metrics=self.metrics,
-        )
+        self.notify = NotifySurface(self.log, self.hub, options=options, gate=gate, clock=clock, metrics=self.metrics)
         self.readiness.add(self.notify.unprepared)
+        self.flags = FlagsSurface(self.log, clock=clock, metrics=self.metrics, superadmin_secret=superadmin)
+        self.readiness.add(self.flags.unloaded)
         self.front = Front(
             self.routes(clock),
             authenticate=_authenticator(keys, closed=gate.decides and not settings.allow_insecure),
             inflight=InFlight(settings.max_inflight_per_key),
-            realms=[Realm(paths.ROOT, topics_problem, paths.topic_in)],
+            realms=[
+                Realm(paths.ROOT, topics_problem, paths.topic_in),
+                *(Realm(prefix, flags_problem, keyed=False) for prefix in FLAGS_REALMS),
+            ],
             metrics=self.metrics,
             clock=clock,
             access_log=AccessLog() if settings.access_log else None,
         )
         self.topics.start()
         self.notify.start()
+        self.flags.start()
         self._tasks = [supervise("demo", lambda: feed(self.log, clock, random.Random()))] if settings.demo else []
 
     def routes(self, clock: Clock) -> list[Route]:
@@ -115,6 +118,7 @@ class Assembly:
             *RawRoutes(self.log, watches, body_bytes_max=settings.max_body_bytes).table(),
             *self.topics.table(),
             *self.notify.table(),
+            *self.flags.table(),
         ]
         info = Info(title="Seamark", version=seamark.__version__, server_url=settings.public_url or "/")
         return [*routes, openapi_route(lambda: self.front.table.routes, info)]
@@ -126,6 +130,7 @@ class Assembly:
         self.hub.drain(Close.SHUTDOWN)
         await self.topics.drain()
         await self.notify.drain()
+        await self.flags.drain()
         for task in self._tasks:
             with suppress(asyncio.CancelledError):
                 await task

@@ -23,13 +23,16 @@ class Realm(NamedTuple):
     problem: Problem
     name_of: Callable[[str], str | None] = _nameless
     """The name in a raw path that a key's prefixes are held against, decoded; None where the path has none."""
+    keyed: bool = True
+    """Whether API keys open it. Where the surface knows callers of its own, which rows it has is no secret."""
 
     def owns(self, raw_path: str) -> bool:
         return raw_path == self.prefix or raw_path.startswith(f"{self.prefix}/")
 
     def row(self, method: str) -> Route:
         """What stands in for the row that is missing, so that the same checks come before the answer."""
-        return Route(method, self.prefix, _nowhere, "", _SCOPES.get(method, ANY_KEY), self.problem, 0)
+        action = _SCOPES.get(method, ANY_KEY) if self.keyed else ""
+        return Route(method, self.prefix, _nowhere, "", action, self.problem, 0)
 
 
 def _nowhere(exchange: Exchange) -> None:

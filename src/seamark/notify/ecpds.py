@@ -18,9 +18,9 @@ from seamark.access.fetch import FAILURES, Fetcher
 from seamark.access.memo import Memo
 from seamark.access.user import User
 from seamark.clock import Clock
-from seamark.config import Settings, is_loopback
+from seamark.config import Settings
 from seamark.errors import BadConfig, Forbidden, Refused, Unreachable
-from seamark.kinds import Secret
+from seamark.kinds import Secret, is_loopback
 from seamark.match.subject import WILDCARD
 from seamark.notify.configtree import Node
 from seamark.notify.eventtype import EventType, Schema

@@ -1,0 +1,82 @@
+"""The flags surface, put together: every part is made here, and knows of the others only what it is given here."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+from seamark.clock import Clock
+from seamark.errors import StreamNotFound
+from seamark.flags import docs, superadmin
+from seamark.flags.audit_routes import AuditRoutes
+from seamark.flags.caller import Callers
+from seamark.flags.directory import Directory
+from seamark.flags.namespace_routes import NamespaceRoutes
+from seamark.flags.table import Operation
+from seamark.flags.tenant_routes import TenantRoutes
+from seamark.flags.token_routes import TokenRoutes
+from seamark.log.protocol import Log
+from seamark.telemetry.metrics import Metrics
+from seamark.telemetry.supervise import supervise
+from seamark.wire.exchange import Route
+
+REALMS = tuple(f"/api/v1/{word}" for word in ("tenants", "namespaces", "tokens", "events", "audit"))
+
+OPERATIONS: dict[tuple[str, str], Operation] = {**docs.OPERATIONS}
+
+
+class FlagsSurface:
+    """Make it inside the running loop. `start` loads what is kept, `drain` ends what runs by itself."""
+
+    def __init__(self, log: Log, *, clock: Clock, metrics: Metrics, superadmin_secret: str | None = None) -> None:
+        self.directory = Directory(log, clock)
+        self.callers = Callers(self.directory, metrics)
+        self._log = log
+        self._superadmin_secret = superadmin_secret
+        self._loaded = False
+        self._task: asyncio.Task[None] | None = None
+        self._rows = [
+            *TenantRoutes(self.directory, self.callers, clock).table(),
+            *NamespaceRoutes(self.directory, self.callers, clock, head=self._head).table(),
+            *TokenRoutes(self.directory, self.callers).table(),
+            *AuditRoutes(log, self.callers).table(),
+        ]
+        metrics.on_scrape(lambda: self.directory.measure(metrics))
+
+    def table(self) -> list[Route]:
+        """The surface's rows of the route table."""
+        return self._rows
+
+    def start(self) -> None:
+        self._task = supervise("flags.load", self._load)
+
+    def unloaded(self) -> str | None:
+        """For readiness: None once tenants and tokens are known."""
+        return None if self._loaded else "tenants and tokens are being loaded"
+
+    async def drain(self) -> None:
+        """May be called again."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _load(self) -> None:
+        if self.directory.loading:
+            await self.directory.load()
+        if self._superadmin_secret is not None and self.directory.usable:
+            await superadmin.adopt(self.directory, self._superadmin_secret)
+        self._loaded = True
+
+    async def _head(self, tenant: str, namespace: str) -> int:
+        try:
+            return (await self._log.state(f"flags:{tenant}/{namespace}")).marks.head
+        except StreamNotFound:
+            return 0
+
+
+def superadmin_secret(path: Path | None) -> str | None:
+    """What the setting says, before anything is opened. Raises BadConfig."""
+    return None if path is None else superadmin.secret_in(path)
