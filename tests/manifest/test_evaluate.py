@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seamark.errors import FlagNotFound, UnknownEnvironment
+from seamark.limits import EVALUATION_DEPTH_MAX, EVALUATION_STEPS_MAX
+from seamark.manifest.evaluate import Evaluator, Outcome
+from seamark.manifest.lint import lint
+from seamark.manifest.model import Block, Bucket, Context, Environment, Flag, Manifest, Namespace, Rule, Segment
+from seamark.manifest.predicate import AllOf, AnyOf, Atom, Node, Not, Op, SegmentRef
+from tests.manifest.plain import plain_answer
+
+YES = Atom("user.id", Op.IS_SET)
+NO = Atom("nobody", Op.IS_SET)
+CONTEXT: Context = {"user.id": "u-1"}
+VARIANTS = {"e-rule": 1, "e-default": 2, "u-rule": 3, "u-default": 4}
+
+
+def manifest(
+    blocks: Mapping[str, Block], segments: Mapping[str, Node] | None = None, environments: tuple[str, ...] | None = None
+) -> Manifest:
+    """One flag `f`, in typed mode where environments are given."""
+    typed = None if environments is None else dict.fromkeys(environments, Environment())
+    named = {name for block in blocks.values() for rule in block.rules or () for name in names(rule.audience)}
+    flag = Flag("f", "integer", VARIANTS, blocks, segments=frozenset(named))
+    made = {key: Segment(key, node, segments=frozenset(names(node))) for key, node in (segments or {}).items()}
+    return Manifest(Namespace("billing", environments=typed), {"f": flag}, made)
+
+
+def names(node: Node) -> set[str]:
+    if isinstance(node, SegmentRef):
+        return {node.key}
+    if isinstance(node, Not):
+        return names(node.part)
+    return {key for part in node.parts for key in names(part)} if isinstance(node, AllOf | AnyOf) else set()
+
+
+def catch_all(*rules: Node) -> Block:
+    return Block("u-default", tuple(Rule(rule, "u-rule") for rule in rules))
+
+
+# -- the five steps
+
+
+def expected_of(variant: bool, rules: bool | None, testing: bool, include: bool, elsewhere: bool) -> tuple[str, str]:
+    """`rules` says whether the one rule matches, None that there are none; `elsewhere` the same of the catch-all's."""
+    if rules and (include or not testing):
+        return "e-rule", "rule:0"
+    if variant:
+        return "e-default", "default"
+    if rules is None and elsewhere:
+        return "u-rule", "rule:0"
+    return "u-default", "default"
+
+
+@pytest.mark.parametrize(
+    ("variant", "rules", "testing", "include", "elsewhere"),
+    list(product([False, True], [None, False, True], [False, True], [False, True], [False, True])),
+)
+def test_all_cases(variant: bool, rules: bool | None, testing: bool, include: bool, elsewhere: bool) -> None:
+    declared = None if rules is None else (Rule(YES if rules else NO, "e-rule"),)
+    block = Block("e-default" if variant else None, declared, testing)
+    blocks = {"_": catch_all(YES if elsewhere else NO), "prod": block}
+    for environments in (None, ("prod",)):
+        evaluator = Evaluator(manifest(blocks, environments=environments))
+        outcome = evaluator.evaluate("f", "prod", CONTEXT, include_testing=include)
+        assert (outcome.variant, outcome.rule_matched) == expected_of(variant, rules, testing, include, elsewhere)
+        assert outcome.value == VARIANTS[outcome.variant]
+        assert outcome.reason == ("fallthrough" if outcome.rule_matched == "default" else "matched_rule")
+
+
+@pytest.mark.parametrize(
+    ("block", "include", "variant", "matched"),
+    [
+        (None, False, "u-rule", "rule:1"),  # not named by the flag: the rules of the catch-all, by their own places
+        (Block(), False, "u-rule", "rule:1"),  # named, and saying nothing
+        (Block("e-default"), False, "e-default", "default"),  # a kill switch
+        (Block(None, ()), False, "u-default", "default"),  # no rules are rules as well
+        (Block(None, (Rule(NO, "e-rule"),)), False, "u-default", "default"),  # all miss
+        (Block(None, (Rule(YES, "e-rule"),), testing=True), False, "u-default", "default"),  # hidden, still declared
+        (Block(None, (Rule(NO, "e-rule"), Rule(YES, "e-rule")), testing=True), True, "e-rule", "rule:1"),
+        (Block(None, None, testing=True), False, "u-rule", "rule:1"),  # a gate before nothing
+    ],
+)
+def test_cases_worth_a_name(block: Block | None, include: bool, variant: str, matched: str) -> None:
+    blocks = {"_": catch_all(NO, YES), **({} if block is None else {"prod": block})}
+    outcome = Evaluator(manifest(blocks)).evaluate("f", "prod", CONTEXT, include_testing=include)
+    assert (outcome.variant, outcome.rule_matched) == (variant, matched)
+
+
+def test_the_first_rule_that_matches_decides() -> None:
+    evaluator = Evaluator(manifest({"_": catch_all(NO, YES, YES)}))
+    assert evaluator.evaluate("f", "prod", CONTEXT) == Outcome("f", "u-rule", 3, "rule:1", "matched_rule")
+    assert evaluator.evaluate("f", "prod", {}) == Outcome("f", "u-default", 4, "default", "fallthrough")
+    assert evaluator.evaluate("f", "prod", CONTEXT) is evaluator.evaluate("f", "prod", CONTEXT)
+
+
+# -- environments
+
+
+def test_a_namespace_that_names_its_environments_has_no_others() -> None:
+    evaluator = Evaluator(manifest({"_": catch_all(YES)}, environments=("prod", "dev")))
+    assert evaluator.evaluate("f", "dev", CONTEXT).variant == "u-rule"
+    for name in ("staging", "_", "", "PROD"):
+        with pytest.raises(UnknownEnvironment) as refused:
+            evaluator.evaluate("f", name, CONTEXT)
+        assert refused.value.fields == {"environment": name}
+    with pytest.raises(UnknownEnvironment):
+        Evaluator(manifest({"_": catch_all(YES)}, environments=())).evaluate("f", "prod", CONTEXT)
+
+
+def test_a_namespace_that_does_not_has_all_that_are_well_formed() -> None:
+    evaluator = Evaluator(manifest({"_": catch_all(YES), "prod": Block("e-default")}))
+    for name in ("staging", "a", "x" * 63, "a-0"):
+        assert evaluator.evaluate("f", name, CONTEXT).variant == "u-rule"
+    assert evaluator.evaluate("f", "prod", CONTEXT).variant == "e-default"
+    for name in ("_", "", "Staging", "a_b", "x" * 64):
+        with pytest.raises(UnknownEnvironment):
+            evaluator.evaluate("f", name, CONTEXT)
+
+
+def test_names_of_environments_are_not_collected() -> None:
+    evaluator = Evaluator(manifest({"_": catch_all(YES)}))
+    for number in range(1_000):
+        evaluator.evaluate("f", f"env-{number}", CONTEXT)
+    assert len(evaluator._decisions) + len(evaluator._elsewhere) == 1
+
+
+def test_a_flag_that_is_not_there() -> None:
+    with pytest.raises(FlagNotFound) as missing:
+        Evaluator(manifest({"_": catch_all(YES)})).evaluate("g", "prod", CONTEXT)
+    assert missing.value.fields == {"flag": "g"}
+
+
+# -- what could be endless
+
+
+def test_segments_that_multiply_are_each_asked_once() -> None:
+    """Every one names the next twice: written out, the last would be asked more often than there are atoms."""
+    count = 300
+    for last, variant in ((YES, "u-rule"), (NO, "u-default")):
+        segments: dict[str, Node] = {
+            f"s{number}": AnyOf((AllOf((SegmentRef(f"s{number + 1}"), NO)), SegmentRef(f"s{number + 1}")))
+            for number in range(count)
+        }
+        evaluator = Evaluator(manifest({"_": catch_all(SegmentRef("s0"))}, {**segments, f"s{count}": last}))
+        assert evaluator.evaluate("f", "prod", CONTEXT).variant == variant
+
+
+@pytest.mark.parametrize("count", [EVALUATION_DEPTH_MAX - 2, EVALUATION_DEPTH_MAX + 2, 5_000])
+def test_a_chain_may_be_long(count: int) -> None:
+    segments: dict[str, Node] = {f"s{number}": Not(SegmentRef(f"s{number + 1}")) for number in range(count)}
+    evaluator = Evaluator(manifest({"_": catch_all(SegmentRef("s0"))}, {**segments, f"s{count}": YES}))
+    assert evaluator.evaluate("f", "prod", CONTEXT).variant == ("u-rule" if count % 2 == 0 else "u-default")
+
+
+def test_a_circle_ends() -> None:
+    """No linted manifest has one. What closes it matches nothing."""
+    circle: dict[str, Node] = {"a": SegmentRef("b"), "b": AnyOf((SegmentRef("a"), SegmentRef("gone"), YES))}
+    for key in "ab":
+        evaluator = Evaluator(manifest({"_": catch_all(SegmentRef(key))}, circle))
+        assert evaluator.evaluate("f", "prod", CONTEXT).variant == "u-rule"
+        assert evaluator.evaluate("f", "prod", {}).variant == "u-default"
+
+
+def test_many_rules_are_all_asked_and_leave_the_context_alone() -> None:
+    count = EVALUATION_STEPS_MAX + 1
+    segments: dict[str, Node] = {f"s{number}": Atom("age", Op.EQ, number) for number in range(count)}
+    rules = [SegmentRef(f"s{number}") for number in range(count)]
+    evaluator = Evaluator(manifest({"_": catch_all(*rules)}, segments))
+    for number in (0, 17, count - 1):
+        context: Context = {"age": number}
+        assert evaluator.evaluate("f", "prod", context).rule_matched == f"rule:{number}"
+        assert context == {"age": number}
+
+
+# -- beside a plain reading of the contract
+
+TEXTS = ["", "gold", "silver", "go", "d"]
+VERSIONS = ["1.0.0", "1.0.0-a", "1.0.0-b+x", "1.10.0", "1.9.0", "1.0", "x"]
+NUMBERS: list[Any] = [0, 1, 1.0, 1.5, -1, 2**53, 2**53 + 1, float(2**53), math.inf]
+POOLS: dict[str, list[Any]] = {
+    "plan": TEXTS,
+    "app.version": VERSIONS,
+    "age": NUMBERS,
+    "beta": [True, False],
+    "user.id": ["u-1", "u-2", "u-3", ""],
+}
+TEXT_OPS = ["contains", "not_contains", "starts_with", "ends_with"]
+SEMVER_OPS = ["semver_eq", "semver_gt", "semver_gte", "semver_lt", "semver_lte"]
+ANYTHING = st.sampled_from([*TEXTS, *VERSIONS, *NUMBERS, True, False, math.nan, "u-1", "u-2", "u-3"])
+CONTEXTS = st.dictionaries(st.sampled_from([*POOLS, "other"]), ANYTHING)
+
+
+@st.composite
+def atoms(draw: st.DrawFn) -> dict[str, Any]:
+    name = draw(st.sampled_from(list(POOLS)))
+    pool = st.sampled_from(POOLS[name])
+    ops = ["eq", "neq", "in", "not_in", "is_set", "is_not_set"]
+    ops += ["gt", "gte", "lt", "lte"] if name == "age" else TEXT_OPS if name == "plan" else []
+    ops += SEMVER_OPS if name == "app.version" else []
+    op = draw(st.sampled_from(ops))
+    if op in ("is_set", "is_not_set"):
+        return {"attribute": name, "op": op}
+    if op in ("in", "not_in"):
+        return {"attribute": name, "op": op, "values": draw(st.lists(pool, min_size=1, max_size=3))}
+    if op in SEMVER_OPS:
+        pool = st.sampled_from(VERSIONS[:5])
+    return {"attribute": name, "op": op, "value": draw(pool)}
+
+
+def predicates(keys: list[str]) -> st.SearchStrategy[dict[str, Any]]:
+    leaves = atoms() | st.sampled_from(keys).map(lambda key: {"segment": key}) if keys else atoms()
+    return st.recursive(
+        leaves,
+        lambda inner: (
+            st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"all": parts})
+            | st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"any": parts})
+            | inner.map(lambda part: {"not": part})
+        ),
+        max_leaves=5,
+    )
+
+
+@st.composite
+def segment_tables(draw: st.DrawFn, keys: list[str]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    if draw(st.booleans()):
+        start, end = sorted(draw(st.tuples(st.integers(0, 9_999), st.integers(0, 9_999))))
+        salt = draw(st.sampled_from(["", "2026"]))
+        table["bucket"] = {"entity_id_attribute": "user.id", "salt": salt, "start": start, "end": end}
+    if not table or draw(st.booleans()):
+        table["predicate"] = draw(predicates(keys))
+    return table
+
+
+@st.composite
+def blocks(draw: st.DrawFn, keys: list[str], catch_all: bool) -> dict[str, Any]:
+    variants = st.sampled_from(["a", "b", "c"])
+    block: dict[str, Any] = {}
+    if catch_all or draw(st.booleans()):
+        block["variant"] = draw(variants)
+    if draw(st.booleans()):
+        audience: st.SearchStrategy[dict[str, Any]] = predicates(keys).map(lambda predicate: {"predicate": predicate})
+        if keys:
+            audience |= st.sampled_from(keys).map(lambda key: {"segment": key})
+        rules = st.tuples(audience, variants).map(lambda drawn: {**drawn[0], "variant": drawn[1]})
+        block["rules"] = draw(st.lists(rules, max_size=3))
+    if not catch_all and draw(st.booleans()):
+        block["testing"] = draw(st.booleans())
+    return block
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A flag and segments as their files have them."""
+    segments: dict[str, Any] = {}
+    for number in range(draw(st.integers(0, 4))):
+        segments[f"s{number}"] = draw(segment_tables(list(segments)))
+    keys = list(segments)
+    environments: dict[str, Any] = {"_": draw(blocks(keys, catch_all=True))}
+    for name in draw(st.sets(st.sampled_from(["prod", "dev"]))):
+        environments[name] = draw(blocks(keys, catch_all=False))
+    return {"type": "string", "variants": {"a": "A", "b": "B", "c": "C"}, "environments": environments}, segments
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables(), st.lists(CONTEXTS, min_size=1, max_size=8), st.booleans())
+def test_what_a_plain_reading_says(
+    described: tuple[dict[str, Any], dict[str, Any]], contexts: list[Context], typed: bool
+) -> None:
+    flag, segments = described
+    head = 'schema_version = "0.1"\n'
+    files = {f"segments/{key}.toml": f"{head}segment = {toml(table)}" for key, table in segments.items()}
+    files["flags/f.toml"] = f"{head}flag = {toml(flag)}"
+    if typed:
+        files["namespace.toml"] = f"{head}[namespace.environments]\nprod = {{}}\ndev = {{}}\nqa = {{}}"
+    found = lint({path: text.encode() for path, text in files.items()}, slug="billing")
+    assert found.errors == ()
+    assert found.manifest is not None
+    evaluator = Evaluator(found.manifest)
+    for context, environment, testing in product(contexts, ("prod", "dev", "qa"), (False, True)):
+        outcome = evaluator.evaluate("f", environment, context, include_testing=testing)
+        expected = plain_answer(flag, environment, context, testing, segments)
+        assert (outcome.variant, outcome.rule_matched) == expected
+        assert outcome.value == outcome.variant.upper()
+
+
+def test_threads_may_share_one() -> None:
+    segments: dict[str, Node] = {f"s{number}": Atom("age", Op.EQ, number) for number in range(50)}
+    whole = manifest({"_": catch_all(*(SegmentRef(key) for key in segments))}, segments)
+    shared = Evaluator(whole)
+    ages = list(range(60)) * 20
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda age: shared.evaluate("f", "prod", {"age": age}).rule_matched, ages))
+    assert found == [f"rule:{age}" if age < 50 else "default" for age in ages]
+
+
+def test_a_bucket_only_grows() -> None:
+    for end in range(0, 10_000, 997):
+        segment = Segment("s", None, Bucket("user.id", "2026", 0, end))
+        narrow, wide = (
+            Evaluator(
+                Manifest(
+                    Namespace("n"),
+                    {"f": Flag("f", "integer", VARIANTS, {"_": catch_all(SegmentRef("s"))}, segments=frozenset({"s"}))},
+                    {"s": made},
+                )
+            )
+            for made in (segment, Segment("s", None, Bucket("user.id", "2026", 0, min(end + 500, 9_999))))
+        )
+        for number in range(200):
+            context: Context = {"user.id": f"u-{number}"}
+            if narrow.evaluate("f", "prod", context).variant == "u-rule":
+                assert wide.evaluate("f", "prod", context).variant == "u-rule"
