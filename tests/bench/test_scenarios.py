@@ -10,6 +10,7 @@ from seamark.bench import (
     append_http,
     append_local,
     fanout,
+    flags_evaluate,
     idle,
     notify_replay,
     notify_validate,
@@ -125,6 +126,14 @@ def test_replaying_notifications(bench: Bench) -> None:
     rows = notify_replay.run(bench)
     sound(rows)
     assert [row.unit for row in rows if row.target] == ["notifications/s"] + ["ms to the end"] * 3
+
+
+def test_evaluating_flags(bench: Bench) -> None:
+    rows = flags_evaluate.run(bench)
+    sound(rows)
+    figures = [row.parameters["figure"] for row in rows]
+    assert figures == [*flags_evaluate.CHAINS, "lint, cold", "lint, one file changed"]
+    assert [row.unit for row in rows if row.target] == ["evaluations/s"]
 
 
 def test_selective_replay(bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -15,6 +16,8 @@ from seamark.log.record import Draft
 from seamark.notify.eventtype import Schema
 from seamark.notify.request import parse
 from seamark.notify.validate import check_notification, notification
+
+T = TypeVar("T")
 
 SCENARIO = "checking notifications"
 REFERENCE = "the same requests, only decoded"
@@ -47,7 +50,7 @@ def checked(schema: Schema, body: bytes) -> Draft:
 
 
 def beside(
-    ours: Callable[[bytes], object], theirs: Callable[[bytes], object], bodies: Sequence[bytes], rounds: int
+    ours: Callable[[T], object], theirs: Callable[[T], object], bodies: Sequence[T], rounds: int
 ) -> tuple[float, float]:
     """Microseconds of CPU for one of each, medians of rounds that take turns."""
     found: tuple[list[float], list[float]] = [], []
