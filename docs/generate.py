@@ -23,6 +23,7 @@ from seamark.clock import SystemClock
 from seamark.flags.surface import OPERATIONS as FLAGS
 from seamark.http.app import Assembly
 from seamark.kinds import Secret
+from seamark.manifest.diagnostic import CODES
 from seamark.notify.docs import OPERATIONS as NOTIFY
 from seamark.notify.measures import SERIES as NOTIFY_SERIES
 from seamark.raw.docs import OPERATIONS as RAW
@@ -147,6 +148,21 @@ def error_codes() -> str:
         "The code is stable and made for programs; the message is made for people and may change. Each surface puts them "
         "into its own envelope with the HTTP status given here.",
         table(["code", "status", "kind", "meaning and fields"], rows),
+    )
+
+
+def diagnostics() -> str:
+    rows = [[code(name), row.severity, row.meaning] for name, row in CODES.items()]
+    return page(
+        "Diagnostics",
+        "src/seamark/manifest/diagnostic.py",
+        "What a linter says about a manifest, on the server before it takes one and in a client before it evaluates one. A "
+        "manifest with an error is refused; warnings and infos let it pass. The meaning of a code never changes.",
+        "Codes from 900 on are ours: they stand for conditions that the contract leaves without a code. `W014`, a retired flag that "
+        "is still asked for, belongs to whoever sees the traffic, and `E040` is kept free by the contract.",
+        table(["code", "severity", "meaning"], rows),
+        "A diagnostic is `code`, `severity`, `path`, `message` and, where there is one, `location`: the path of the key in the "
+        "file, like `flag.environments._.rules[0].segment`.",
     )
 
 
@@ -275,6 +291,7 @@ def pages() -> dict[str, str]:
         "reference/metrics.md": metrics(),
         "reference/log-events.md": log_events(),
         "reference/errors.md": error_codes(),
+        "reference/diagnostics.md": diagnostics(),
         "reference/limits.md": bounds(),
         "reference/routes.md": routes(),
         "reference/cli.md": cli(),

@@ -11,6 +11,7 @@ import pytest
 from seamark import config, errors, limits
 from seamark.cli.exits import Exit
 from seamark.cli.main import VERBS
+from seamark.manifest.diagnostic import CODES
 from seamark.telemetry.events import EVENTS
 from seamark.telemetry.metrics import METRICS
 from tests.docs.markdown import ROOT
@@ -37,6 +38,7 @@ def test_every_row_is_on_its_page(generate: ModuleType) -> None:
         "reference/settings.md": [word for row in config.SETTINGS for word in (row.name, row.env)],
         "reference/metrics.md": [row.name for row in METRICS],
         "reference/log-events.md": list(EVENTS),
+        "reference/diagnostics.md": list(CODES),
         "reference/limits.md": list(limits.LIMITS),
         "reference/errors.md": [kind.code for kind in generate.error_tree(errors.SeamarkError)],
         "reference/cli.md": [verb.name for verb in VERBS] + [row.name.lower() for row in Exit],
