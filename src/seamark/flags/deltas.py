@@ -58,6 +58,9 @@ class Deltas:
             for op in ("added", "modified", "removed", "enter", "leave")
         }
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
     def between(self, stream: str, wanted: FlagList, told: Told, number: int) -> Turn | None:
         """From what was told to a version; None when that version's files are not kept any more."""
         key = (stream, wanted.canonical, told.number, told.closure.hash, number)

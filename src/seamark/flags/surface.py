@@ -7,40 +7,65 @@ from contextlib import suppress
 from pathlib import Path
 
 from seamark.clock import Clock
-from seamark.errors import StreamNotFound
-from seamark.flags import docs, superadmin
+from seamark.config import Settings
+from seamark.flags import docs, superadmin, watch_docs
 from seamark.flags.audit_routes import AuditRoutes
 from seamark.flags.caller import Callers
 from seamark.flags.directory import Directory
 from seamark.flags.namespace_routes import NamespaceRoutes
+from seamark.flags.streaming import Streaming
 from seamark.flags.table import Operation
 from seamark.flags.tenant_routes import TenantRoutes
 from seamark.flags.token_routes import TokenRoutes
+from seamark.flags.versions import Versions
 from seamark.log.protocol import Log
+from seamark.stream.hub import Hub
 from seamark.telemetry.metrics import Metrics
 from seamark.telemetry.supervise import supervise
 from seamark.wire.exchange import Route
 
 REALMS = tuple(f"/api/v1/{word}" for word in ("tenants", "namespaces", "tokens", "events", "audit"))
 
-OPERATIONS: dict[tuple[str, str], Operation] = {**docs.OPERATIONS}
+OPERATIONS: dict[tuple[str, str], Operation] = {**docs.OPERATIONS, **watch_docs.OPERATIONS}
 
 
 class FlagsSurface:
     """Make it inside the running loop. `start` loads what is kept, `drain` ends what runs by itself."""
 
-    def __init__(self, log: Log, *, clock: Clock, metrics: Metrics, superadmin_secret: str | None = None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        hub: Hub,
+        *,
+        clock: Clock,
+        metrics: Metrics,
+        settings: Settings,
+        signing_key: bytes,
+        superadmin_secret: str | None = None,
+    ) -> None:
         self.directory = Directory(log, clock)
         self.callers = Callers(self.directory, metrics)
-        self._log = log
+        self.versions = Versions(log, clock)
+        self.streaming = Streaming(
+            log,
+            hub,
+            self.versions,
+            directory=self.directory,
+            callers=self.callers,
+            clock=clock,
+            metrics=metrics,
+            settings=settings,
+            key=signing_key,
+        )
         self._superadmin_secret = superadmin_secret
         self._loaded = False
         self._task: asyncio.Task[None] | None = None
         self._rows = [
             *TenantRoutes(self.directory, self.callers, clock).table(),
-            *NamespaceRoutes(self.directory, self.callers, clock, head=self._head).table(),
+            *NamespaceRoutes(self.directory, self.callers, clock, head=self.versions.head).table(),
             *TokenRoutes(self.directory, self.callers).table(),
             *AuditRoutes(log, self.callers).table(),
+            *self.streaming.table(),
         ]
         metrics.on_scrape(lambda: self.directory.measure(metrics))
 
@@ -69,12 +94,6 @@ class FlagsSurface:
         if self._superadmin_secret is not None and self.directory.usable:
             await superadmin.adopt(self.directory, self._superadmin_secret)
         self._loaded = True
-
-    async def _head(self, tenant: str, namespace: str) -> int:
-        try:
-            return (await self._log.state(f"flags:{tenant}/{namespace}")).marks.head
-        except StreamNotFound:
-            return 0
 
 
 def superadmin_secret(path: Path | None) -> str | None:

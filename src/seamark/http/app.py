@@ -16,6 +16,7 @@ from seamark.clock import Clock, SystemClock
 from seamark.console.routes import console_routes
 from seamark.errors import Unauthenticated
 from seamark.flags.problem import flags_problem
+from seamark.flags.streaming import signing_key
 from seamark.flags.surface import REALMS as FLAGS_REALMS
 from seamark.flags.surface import FlagsSurface, superadmin_secret
 from seamark.http.access_log import AccessLog
@@ -62,6 +63,7 @@ class Assembly:
         keys = parse_keys(settings.api_keys.reveal(), place=str(settings.sources["api_keys"]))
         options = notify or read_options(settings)
         superadmin = superadmin_secret(settings.superadmin_token_file)
+        key = signing_key(settings)
         self.settings = settings
         self.metrics = Metrics((*METRICS, *NOTIFY_SERIES))
         self.metrics.watch_process()
@@ -83,7 +85,15 @@ class Assembly:
         )
         self.notify = NotifySurface(self.log, self.hub, options=options, gate=gate, clock=clock, metrics=self.metrics)
         self.readiness.add(self.notify.unprepared)
-        self.flags = FlagsSurface(self.log, clock=clock, metrics=self.metrics, superadmin_secret=superadmin)
+        self.flags = FlagsSurface(
+            self.log,
+            self.hub,
+            clock=clock,
+            metrics=self.metrics,
+            settings=settings,
+            signing_key=key,
+            superadmin_secret=superadmin,
+        )
         self.readiness.add(self.flags.unloaded)
         self.front = Front(
             self.routes(clock),

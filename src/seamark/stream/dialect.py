@@ -129,8 +129,9 @@ class Script(Protocol):
 class Alike(Protocol):
     """Capability of a `personal` script: sessions that stand at the same places say the same, and can share it."""
 
-    def live(self, block: Block, span: Span, *, last: bool) -> Block:
-        """What `stamp` makes of a live burst, with `caught_up` after the last of a run; asked instead of those two."""
+    def live(self, block: Block, span: Span, *, last: bool) -> Block | None:
+        """What `stamp` makes of a live burst, with `caught_up` after the last of a run; asked instead of those two. None:
+        say nothing."""
         ...
 
 
