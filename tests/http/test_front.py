@@ -69,7 +69,10 @@ def test_what_the_server_refuses_by_itself_is_worded_by_the_owner_of_the_path() 
         return 400, b"no", ((b"Content-Type", b"text/plain"),)
 
     one = front(realms=[Realm("/v0", text)])
-    assert one.refused("/v0/x", 400, "malformed_request", "no HTTP", "r") == (b"no", ((b"Content-Type", b"text/plain"),))
+    assert one.refused("/v0/x", 400, "malformed_request", "no HTTP", "r") == (
+        b"no",
+        ((b"Content-Type", b"text/plain"),),
+    )
     body, headers = one.refused("/else", 400, "malformed_request", "no HTTP", "r")
     assert (body, headers) == (b'{"error":{"code":"malformed_request","message":"no HTTP"},"request_id":"r"}', ())
 

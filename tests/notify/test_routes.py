@@ -171,6 +171,24 @@ async def test_a_wrong_method(each: NotifyRig) -> None:
     assert (answer.status_code, answer.headers["content-type"]) == (405, "text/plain; charset=utf-8")
 
 
+@pytest.mark.parametrize("environment", [{}, {"SEAMARK_API_KEYS": "boss"}], ids=["open", "keys"])
+async def test_what_is_not_there_is_answered_without_words(environment: dict[str, str]) -> None:
+    async with running(environment=environment) as rig:
+        for method, path in (
+            ("GET", "/api/v1"),
+            ("GET", "/api/v1/"),
+            ("GET", "/api/v1/nope"),
+            ("POST", "/api/v1/watch/"),
+            ("GET", "/api/v1/schema/"),
+            ("GET", "/api/v1/schema/mars/"),
+            ("DELETE", "/api/v1/admin/notification/"),
+            ("DELETE", "/api/v1/admin"),
+        ):
+            answer = await rig.client.request(method, path, headers={"Authorization": "Bearer wrong"})
+            assert (answer.status_code, answer.text) == (404, ""), path
+            assert UUID.fullmatch(answer.headers["x-request-id"])
+
+
 async def test_the_media_type_of_a_request_is_not_looked_at(rig: NotifyRig) -> None:
     body = {"event_type": "test_polygon", "identifier": {**PLACE, "date": "20250706"}}
     for media in ("text/plain", "application/x-www-form-urlencoded"):

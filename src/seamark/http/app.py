@@ -34,6 +34,8 @@ from seamark.log.protocol import Health, Log
 from seamark.notify.guard import make_gate
 from seamark.notify.measures import SERIES as NOTIFY_SERIES
 from seamark.notify.options import NotifySettings
+from seamark.notify.problem import ROOT as NOTIFY_ROOT
+from seamark.notify.problem import catalogue_problem
 from seamark.notify.settings import read_options
 from seamark.notify.surface import NotifySurface
 from seamark.raw.demo import feed
@@ -102,6 +104,7 @@ class Assembly:
             realms=[
                 Realm(paths.ROOT, topics_problem, paths.topic_in),
                 *(Realm(prefix, flags_problem, keyed=False) for prefix in FLAGS_REALMS),
+                Realm(NOTIFY_ROOT, catalogue_problem, keyed=False),
             ],
             metrics=self.metrics,
             clock=clock,

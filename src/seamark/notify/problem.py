@@ -23,6 +23,7 @@ from seamark.notify.scalars import ENCODER
 from seamark.wire.exchange import Headers
 from seamark.wire.problem import RETRY_AFTER_SECONDS
 
+ROOT = "/api/v1"  # what is below it and nobody's is answered in the words of this surface
 Answer = tuple[int, bytes, Headers]
 PARSE_CODES: dict[type[BadInput], str] = {
     NotJson: "INVALID_JSON",
