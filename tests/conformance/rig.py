@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ SCHEMA: dict[str, Any] = {
 WATCH = {"sse_heartbeat_interval_sec": 1, "replay_batch_size": 7, "max_historical_notifications": HISTORY_MAX}
 
 
-def serving(place: Path, *args: str, **sections: Any) -> ServerProcess:
+def serving(place: Path, environment: Mapping[str, str] | None = None, **sections: Any) -> ServerProcess:
     """`seamark serve` with the file of a notify server; sections are added to the file or take the place of those in it."""
     place.mkdir(exist_ok=True)
     whole = {
@@ -78,7 +78,7 @@ def serving(place: Path, *args: str, **sections: Any) -> ServerProcess:
     }
     file = place / "config.yaml"
     file.write_text(yaml.safe_dump(whole), encoding="utf-8")
-    return ServerProcess(place, "--config", str(file), *args)
+    return ServerProcess(place, "--config", str(file), environment=environment)
 
 
 def connect(base_url: str, **more: Any) -> pyaviso.AvisoClient:

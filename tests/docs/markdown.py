@@ -46,6 +46,6 @@ def clean_environment() -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("SEAMARK_", "EXD_")) and not name.lower().endswith("_proxy")
+        if not name.startswith(("SEAMARK_", "EXD_", "AVISO_")) and not name.lower().endswith("_proxy")
     }
     return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"}
