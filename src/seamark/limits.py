@@ -230,6 +230,17 @@ FLAG_TAR_SIZES_KEPT_MAX = _limit(
 )
 
 # -- flags over HTTP
+UPLOADS_AT_ONCE = _limit("UPLOADS_AT_ONCE", 2, "uploads", "unpacked at a time: each may become ten times as large")
+UPLOADS_WAITING_MAX = _limit(
+    "UPLOADS_WAITING_MAX", 64, "uploads", "that are being unpacked or wait for it; each is in memory"
+)
+FORM_BYTES_MAX = _limit("FORM_BYTES_MAX", 16 * KIB, "bytes", "what a form may have around the archive in it")
+FORM_FIELDS_MAX = _limit("FORM_FIELDS_MAX", 8, "fields", "of a form; one of them counts")
+FORM_HEADERS_MAX = _limit("FORM_HEADERS_MAX", 8, "headers", "of one field of a form; browsers send two")
+FLAGS_EVALUATED_MAX = _limit("FLAGS_EVALUATED_MAX", 1_000, "flags", "that one request names to be evaluated")
+PREFLIGHT_SECONDS = _limit(
+    "PREFLIGHT_SECONDS", 600, "seconds", "for which a browser need not ask again; most keep to less"
+)
 FLAGS_LISTED_DEFAULT = _limit("FLAGS_LISTED_DEFAULT", 50, "rows", "one page of a list")
 FLAGS_LISTED_MAX = _limit("FLAGS_LISTED_MAX", 200, "rows", "one page of a list")
 FLAGS_TEXT_CHARS_MAX = _limit(
@@ -425,7 +436,7 @@ LINT_MEMO_BYTES_MAX = _limit(
     "LINT_MEMO_BYTES_MAX",
     32 * MIB,
     "bytes",
-    "of files whose reading is kept, so that a changed manifest is read where it changed; memory is some ten times that",
+    "of files whose reading is kept, so that a changed manifest is read where it changed; memory is four times that",
 )
 EVALUATION_STEPS_MAX = _limit(
     "EVALUATION_STEPS_MAX",

@@ -5,11 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seamark.limits import DIAGNOSTICS_MAX, DIAGNOSTICS_PER_FILE_MAX, PREDICATE_DEPTH_MAX, VARIANT_DEPTH_MAX
+from seamark.manifest.closure import closure_of, index_of
 from seamark.manifest.diagnostic import CODES, diagnostic
+from seamark.manifest.evaluate import Evaluator
 from seamark.manifest.lint import Linted, lint
 from seamark.manifest.memo import Memo
-from seamark.manifest.model import Block, Bucket, Environment, Flag, Manifest, Namespace, Rule, Segment
+from seamark.manifest.model import Block, Bucket, Context, Environment, Flag, Manifest, Namespace, Rule, Segment
 from seamark.manifest.predicate import Atom, Op, SegmentRef
+from seamark.manifest.subscription import FlagList
+from tests.manifest.tables import CONTEXTS, manifests
 from tests.manifest.tomls import CLEAN, VERSION, bucket, flag, inline, namespace, segment
 
 F, S, N = "flags/f.toml", "segments/s.toml", "namespace.toml"
@@ -506,3 +510,23 @@ def test_anything_is_linted_the_same_each_time_and_with_a_memo(files: dict[str, 
         again = lint(whole, slug="billing", memo=memo)
         assert again.diagnostics == found.diagnostics
         assert repr(again.manifest) == repr(found.manifest)  # not a number may be a part of both
+
+
+@settings(max_examples=100, deadline=None)
+@given(manifests(), st.lists(CONTEXTS, max_size=3), st.sets(st.sampled_from("abcd")))
+def test_closures_of_what_passes_pass_and_say_the_same(
+    files: dict[str, bytes], contexts: list[Context], keys: set[str]
+) -> None:
+    whole = lint(files, slug="billing")
+    assert whole.manifest is not None
+    wanted = closure_of(whole.manifest, index_of(files), FlagList.of(sorted(keys)))
+    part = lint({path: files[path] for path in wanted}, slug="billing")
+    assert part.manifest is not None
+    assert {one.code for one in part.diagnostics} <= {one.code for one in whole.diagnostics} | {"W011"}
+    assert "W901" not in {one.code for one in part.diagnostics}
+    evaluators = Evaluator(whole.manifest), Evaluator(part.manifest)
+    assert set(part.manifest.flags) == keys & set(whole.manifest.flags)
+    for key in part.manifest.flags:
+        for context in contexts:
+            one, other = (evaluator.evaluate(key, "prod", context, include_testing=True) for evaluator in evaluators)
+            assert one == other
