@@ -34,7 +34,7 @@ def test_keys_guard_every_route_that_needs_one(tmp_path: Path) -> None:
         assert client.put("/raw/t1-a", headers=bearer("tenant")).status_code == 403
         listed = client.get("/raw", headers=bearer("tenant")).json()["streams"]
         assert [stream["stream"] for stream in listed] == ["t1-a"]
-        for path in ("/health", "/ready", "/metrics", "/openapi.json", "/"):
+        for path in ("/health", "/ready", "/metrics", "/openapi.json", "/api-docs/openapi.json", "/"):
             assert client.get(path).status_code == 200, path
         assert "boss" not in server.stderr_tail()
 

@@ -134,7 +134,8 @@ class Assembly:
             *self.flags.table(),
         ]
         info = Info(title="Seamark", version=seamark.__version__, server_url=settings.public_url or "/")
-        return [*routes, openapi_route(lambda: self.front.table.routes, info)]
+        document = openapi_route(lambda: self.front.table.routes, info)
+        return [*routes, document, document._replace(path="/api-docs/openapi.json")]  # where notify clients look for it
 
     async def drain(self) -> None:
         """Streams get their closing event; what was accepted is still committed."""
