@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
+from seamark.errors import BadRequest
+from seamark.http.problems import media_of
 from seamark.wire.exchange import Route
+from seamark.wire.shape import of_example
 
 _PARAMETER = re.compile(r"\{([a-z_][a-z0-9_]*)(:path)?\}")
+_SOME_ID = "67bef147-c8c1-4b30-807d-b809590232e9"
 _METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH"})
 
 
@@ -38,7 +43,6 @@ def document(routes: Iterable[Route], info: Info) -> bytes:
             "servers": [{"url": info.server_url}],
             "paths": paths,
             "components": {
-                "schemas": {"Problem": _PROBLEM},
                 "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
             },
         }
@@ -67,30 +71,35 @@ def operation(route: Route) -> dict[str, object]:
         made["parameters"] = [*implied, *parameters]
     responses = made["responses"]
     assert isinstance(responses, dict)
-    problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    made["responses"] = {"default": {"description": "Not done; the body says why.", "content": problem}, **responses}
+    made["responses"] = {
+        "default": _problem(route),
+        **{status: _shaped(answer) for status, answer in responses.items()},
+    }
+    if "requestBody" in made:
+        made["requestBody"] = _shaped(made["requestBody"])
     return made
+
+
+def _problem(route: Route) -> dict[str, object]:
+    """What the row answers when something is wrong, in the words of its surface."""
+    _, body, headers = route.problem(BadRequest("what is wrong with it"), _SOME_ID)
+    media = media_of(headers)[0].decode()
+    example = msgspec.json.decode(body) if media.startswith("application/json") else body.decode()
+    content = {media: {"schema": of_example(example), "example": example}}
+    return {"description": "Not done; the body says why.", "content": content}
+
+
+def _shaped(part: Any) -> Any:
+    """A body or an answer whose schema is only that it is an object gets the members of its example."""
+    content = {
+        media: {**row, "schema": of_example(row["example"])}
+        if row.get("schema") == {"type": "object"} and "example" in row
+        else row
+        for media, row in part.get("content", {}).items()
+    }
+    return {**part, "content": content} if content else part
 
 
 def _operation_id(route: Route) -> str:
     words = re.findall(r"[A-Za-z0-9]+", _PARAMETER.sub(r"by \1", route.path))
     return "_".join([route.method.lower(), *words])
-
-
-_PROBLEM = {
-    "type": "object",
-    "description": "Surfaces with a contract of their own use that contract's envelope instead.",
-    "required": ["error", "request_id"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string"},
-                "detail": {"type": "object"},
-            },
-        },
-        "request_id": {"type": "string", "format": "uuid"},
-    },
-}

@@ -5,7 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from seamark.topics.model import TopicConfig
+from seamark.wire.shape import Schema, of_example, of_type
+
 Operation = Mapping[str, Any]
+
+_WHEN: Schema = {"type": ["integer", "null"]}
+_NAMED: dict[str, Schema] = {  # of which no example says all
+    "config": of_type(TopicConfig), "data": {}, "meta": {}, "last_write_ts": _WHEN, "last_read_ts": _WHEN,
+    "filter": {"type": ["array", "null"], "items": {"type": "string"}},
+}  # fmt: skip
+
+
+_ERROR = {
+    "type": "object",
+    "required": ["code", "message"],
+    "properties": {
+        "code": {"type": "string"},
+        "message": {"type": "string"},
+        "detail": {"type": "object", "additionalProperties": {}},
+    },
+}
+_PROBLEM: Operation = {
+    "description": "Not done; `code` says why, and `detail` what there is to know.",
+    "content": {
+        "application/json": {
+            "schema": {"type": "object", "required": ["error"], "properties": {"error": _ERROR}},
+            "example": {
+                "error": {
+                    "code": "topic_not_found",
+                    "message": "there is no topic orders",
+                    "detail": {"topic": "orders"},
+                }
+            },
+        }
+    },
+}
 
 
 def query(name: str, kind: str, text: str) -> Operation:
@@ -16,15 +51,41 @@ def header(name: str, text: str) -> Operation:
     return {"name": name, "in": "header", "required": False, "schema": {"type": "string"}, "description": text}
 
 
-def json(example: object, text: str) -> Operation:
-    return {"description": text, "content": {"application/json": {"schema": {"type": "object"}, "example": example}}}
+def json(example: object, text: str, **named: Schema) -> Operation:
+    """An answer; `named` are the members of which the example does not say all."""
+    schema = of_example(example, _NAMED | named)
+    return {"description": text, "content": {"application/json": {"schema": schema, "example": example}}}
 
 
 def body(example: object, *, required: bool = True) -> Operation:
-    return {"required": required, "content": {"application/json": {"schema": {"type": "object"}, "example": example}}}
+    """What a request holds. Its schema comes from the type that it is read as, where the row is made."""
+    return {"required": required, "content": {"application/json": {"example": example}}}
+
+
+def whole(operation: Operation, reads: type | None = None) -> Operation:
+    """An operation with what all of the surface have in common, and with the type that its body is read as."""
+    made = {**operation, "responses": {"default": _PROBLEM, **operation["responses"]}}
+    if reads is not None:
+        media = {**operation["requestBody"]["content"]["application/json"], "schema": of_type(reads)}
+        made["requestBody"] = {**operation["requestBody"], "content": {"application/json": media}}
+    return made
+
+
+def nullable(example: object) -> Schema:
+    """Something of this form, or null."""
+    return {"anyOf": [of_example(example), {"type": "null"}]}
+
+
+def each(example: object) -> Schema:
+    """Any names, and for each of them something of this form."""
+    return {"type": "object", "additionalProperties": of_example(example)}
 
 
 PERFORMANCE = {"server_total_ms": 0.09}
+_TOMBSTONE = {
+    "gap_from": 1, "gap_to": 3, "reason": "cap", "missed_estimate": 3, "earliest_seq": 4, "head_seq": 6,
+}  # fmt: skip
+_QUEUE = {"ready": 10, "in_flight": 1, "dead_lettered": 0}
 _CONFIG = {
     "type": "log", "ttl_ms": 0, "cap_records": 100_000, "cap_bytes": 0, "discard": "old", "durable": False,
     "durability": "disk", "priority": None, "auto_priority": True, "auto_create": True, "idempotency_window_ms": 120_000,
@@ -34,7 +95,7 @@ _CONFIG = {
 _STATE = {
     "topic": "orders", "type": "log", "head_seq": 2, "earliest_seq": 1, "next_seq": 3, "count": 2, "bytes": 54,
     "config": _CONFIG, "effective_priority": 500, "last_write_ts": 1_780_000_000_000, "last_read_ts": 1_780_000_000_100,
-    "performance": PERFORMANCE,
+    "queue": _QUEUE, "performance": PERFORMANCE,
 }  # fmt: skip
 _ROW = {
     "topic": "orders", "head_seq": 2, "earliest_seq": 1, "count": 2, "bytes": 54, "durable": False, "effective_priority": 0,
@@ -50,7 +111,7 @@ _RECEIPT = {
 _DIFF = {
     "topic": "orders",
     "records": [
-        {"$seq": 1, "$ts": 1_780_000_000_000, "$node": "web-1", "data": {"sku": "AEROPRESS-GO"}, "meta": {"trace": "4f1d"}},
+        {"$seq": 1, "$ts": 1_780_000_000_000, "$node": "web-1", "$tag": "order-7731", "data": {"sku": "AEROPRESS-GO"}, "meta": {"trace": "4f1d"}},
         {"$seq": 2, "$ts": 1_780_000_000_000, "$node": "web-1", "data": None},
     ],
     "next_from_seq": 2, "head_seq": 2, "earliest_seq": 1, "caught_up": True, "tombstone": None, "lag": 0,
@@ -71,7 +132,10 @@ OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
                 query("touch", "boolean", "count this as reading the topics that are shown; false unless given"),
             ],
             "responses": {
-                "200": json({"topics": [_ROW], "performance": PERFORMANCE}, "`next_cursor` is there when more follow")
+                "200": json(
+                    {"topics": [_ROW], "next_cursor": "eyJhZnRlciI6Im9yZGVycyJ9", "performance": PERFORMANCE},
+                    "`next_cursor` is there when more follow",
+                )
             },
         },
     ),
@@ -93,7 +157,7 @@ OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
         "Where a topic stands",
         {
             "parameters": [query("touch", "boolean", "count this as reading the topic; true unless given")],
-            "responses": {"200": json(_STATE, "a queue also has `queue`, with its jobs by state")},
+            "responses": {"200": json(_STATE, "only a queue has `queue`, with its jobs by state")},
         },
     ),
     ("DELETE", "/v0/topics/{topic}"): (
@@ -142,7 +206,11 @@ OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
                 required=False,
             ),
             "responses": {
-                "200": json(_DIFF, "go on from `next_from_seq` until `caught_up`; a `tombstone` states what was lost")
+                "200": json(
+                    _DIFF,
+                    "go on from `next_from_seq` until `caught_up`; a `tombstone` states what was lost",
+                    tombstone=nullable(_TOMBSTONE),
+                )
             },
         },
     ),

@@ -15,6 +15,10 @@ _METRICS = {
         "queue_depth_peak": 16, "submit_full_total": 0, "read_only": False, "fsync_count": 512, "fsync_micros_total": 150_000,
     },
 }  # fmt: skip
+_METRICS_JSON = json(_METRICS, "topics that the key may not read have no series of their own")
+_METRICS_ANSWER: Operation = {
+    **_METRICS_JSON, "content": {**_METRICS_JSON["content"], "text/plain": {"schema": {"type": "string"}}},
+}  # fmt: skip
 _HEALTH_OPERATION: Operation = {"responses": {"200": json(_HEALTH, "the process answers")}}
 _READY_OPERATION: Operation = {
     "responses": {
@@ -32,7 +36,7 @@ OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
         "What the topics surface counts, as Prometheus text, or as JSON when `Accept` says so",
         {
             "parameters": [header("Accept", "application/json for JSON; anything else for Prometheus text")],
-            "responses": {"200": json(_METRICS, "topics that the key may not read have no series of their own")},
+            "responses": {"200": _METRICS_ANSWER},
         },
     ),
 }

@@ -11,6 +11,7 @@ from seamark.clock import Clock
 from seamark.errors import NotReady, ShuttingDown
 from seamark.telemetry.metrics import Metrics
 from seamark.topics.census import JobsOf, census
+from seamark.topics.docs import whole
 from seamark.topics.measures import Status, as_json, as_text
 from seamark.topics.probe_docs import OPERATIONS
 from seamark.topics.problem import topics_problem
@@ -109,5 +110,5 @@ class Probes:
 
 
 def _route(path: str, handler: Handler, action: str) -> Route:
-    summary, openapi = OPERATIONS["GET", path]
-    return Route("GET", path, handler, summary, action, topics_problem, 0, True, openapi)
+    summary, operation = OPERATIONS["GET", path]
+    return Route("GET", path, handler, summary, action, topics_problem, 0, True, whole(operation))

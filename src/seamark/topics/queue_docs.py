@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seamark.topics.docs import PERFORMANCE, Operation, body, json, query
+from seamark.topics.docs import PERFORMANCE, Operation, body, each, json, query
 
 _LEASE = "lease_9f3c0a7be1d24c55"
 _CLAIMED = {
@@ -10,7 +10,7 @@ _CLAIMED = {
     "claimed": [
         {
             "$seq": 1, "lease_id": _LEASE, "deadline": 1_780_000_030_000, "$ts": 1_780_000_000_000, "$tag": "mail",
-            "deliveries": 1, "data": {"to": "ada@example.org"},
+            "deliveries": 1, "data": {"to": "ada@example.org"}, "meta": {"trace": "4f1d"},
         }
     ],
     "count": 1, "ready": 11, "performance": PERFORMANCE,
@@ -55,6 +55,7 @@ OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
                         "performance": PERFORMANCE,
                     },
                     "`skipped`: not held by this node",
+                    deadlines=each(1_780_000_060_000),
                 )
             },
         },

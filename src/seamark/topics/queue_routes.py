@@ -11,6 +11,7 @@ from seamark.clock import Clock
 from seamark.errors import Forbidden, NotAcceptable
 from seamark.stream.hub import Hub
 from seamark.topics.body import number, parse, query_fields
+from seamark.topics.docs import whole
 from seamark.topics.problem import topics_problem
 from seamark.topics.queue import Queue, Want
 from seamark.topics.queue_docs import OPERATIONS
@@ -56,10 +57,10 @@ class QueueRoutes:
     def table(self) -> list[Route]:
         """Rows of the route table."""
         return [
-            self._route("POST", "claim", self.claim, "read+write"),
-            self._route("POST", "ack", self.ack, "write"),
-            self._route("POST", "nack", self.nack, "write"),
-            self._route("POST", "extend", self.extend, "write"),
+            self._route("POST", "claim", self.claim, "read+write", reads=ClaimBody),
+            self._route("POST", "ack", self.ack, "write", reads=HeldBody),
+            self._route("POST", "nack", self.nack, "write", reads=NackBody),
+            self._route("POST", "extend", self.extend, "write", reads=ExtendBody),
             self._route("GET", "work", self.work, "read+write"),
         ]
 
@@ -139,10 +140,10 @@ class QueueRoutes:
     def _since(self, begun: float) -> float:
         return self._clock.monotonic() - begun
 
-    def _route(self, method: str, verb: str, handler: Handler, action: str) -> Route:
+    def _route(self, method: str, verb: str, handler: Handler, action: str, *, reads: type | None = None) -> Route:
         path = f"/v0/topics/{{topic}}/{verb}"
-        summary, openapi = OPERATIONS[method, path]
-        size = self._body_bytes_max if method == "POST" else 0
+        summary, operation = OPERATIONS[method, path]
+        size, openapi = self._body_bytes_max if reads else 0, whole(operation, reads)
         return Route(
             method, path, handler, summary, action, topics_problem, size, hot=True, openapi=openapi, named="topic",
             key_in_query=verb == "work",

@@ -28,7 +28,10 @@ OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
                 query("cursor", "string", "`next_cursor` of the page before"),
             ],
             "responses": {
-                "200": json({"routers": [_ROW], "performance": PERFORMANCE}, "`next_cursor` when there are more")
+                "200": json(
+                    {"routers": [_ROW], "next_cursor": "eyJhZnRlciI6Im9yZGVycy0-bGFyZ2UifQ==", "performance": PERFORMANCE},
+                    "`next_cursor` when there are more",
+                )
             },
         },
     ),

@@ -11,6 +11,7 @@ from seamark.access.principal import Principal
 from seamark.clock import Clock
 from seamark.errors import Forbidden
 from seamark.topics.body import number, parse, query_fields
+from seamark.topics.docs import whole
 from seamark.topics.match import match_tuple, parse_match
 from seamark.topics.problem import topics_problem
 from seamark.topics.render import answer
@@ -63,7 +64,7 @@ class RouterRoutes:
         one = "/v0/routers/{router}"
         return [
             self._route("GET", "/v0/routers", self.list, "read"),
-            self._route("PUT", one, self.put, "admin"),
+            self._route("PUT", one, self.put, "admin", reads=RouterBody),
             self._route("GET", one, self.get, "read"),
             self._route("DELETE", one, self.remove, "delete"),
         ]
@@ -137,9 +138,9 @@ class RouterRoutes:
     def _since(self, begun: float) -> float:
         return self._clock.monotonic() - begun
 
-    def _route(self, method: str, path: str, handler: Handler, action: str) -> Route:
-        summary, openapi = OPERATIONS[method, path]
-        size = self._body_bytes_max if method == "PUT" else 0
+    def _route(self, method: str, path: str, handler: Handler, action: str, *, reads: type | None = None) -> Route:
+        summary, operation = OPERATIONS[method, path]
+        size, openapi = self._body_bytes_max if reads else 0, whole(operation, reads)
         named = "router" if "{router}" in path else ""
         return Route(method, path, handler, summary, action, topics_problem, size, openapi=openapi, named=named)
 

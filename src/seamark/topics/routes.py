@@ -15,13 +15,14 @@ from seamark.clock import Clock
 from seamark.errors import BadInput, BadRequest
 from seamark.log.protocol import Selector
 from seamark.topics.body import flag, number, parse, parse_or, query_fields
-from seamark.topics.diff import Diffs
-from seamark.topics.docs import OPERATIONS
+from seamark.topics.diff import DiffBody, Diffs
+from seamark.topics.docs import OPERATIONS, whole
 from seamark.topics.match import parse_match
 from seamark.topics.model import U64, TopicConfig, check_u64, config_of, stream_of
 from seamark.topics.problem import topics_problem
 from seamark.topics.render import ENCODER, answer, config_dict, list_row, state_dict
 from seamark.topics.service import Topics
+from seamark.topics.write import WriteBody
 from seamark.topics.writes import Writes
 from seamark.wire.exchange import Exchange, Handler, Route
 
@@ -63,12 +64,12 @@ class TopicRoutes:
         one = "/v0/topics/{topic}"
         return [
             self._route("GET", "/v0/topics", self.list, "read"),
-            self._route("PUT", one, self.configure, "admin"),
+            self._route("PUT", one, self.configure, "admin", reads=TopicConfig),
             self._route("GET", one, self.state, "read", hot=True),
             self._route("DELETE", one, self.remove, "delete"),
-            self._route("POST", one, self.write, "write", hot=True),
-            self._route("POST", f"{one}/diff", self.diff, "read", hot=True),
-            self._route("POST", f"{one}/delete", self.delete, "delete"),
+            self._route("POST", one, self.write, "write", hot=True, reads=WriteBody),
+            self._route("POST", f"{one}/diff", self.diff, "read", hot=True, reads=DiffBody),
+            self._route("POST", f"{one}/delete", self.delete, "delete", reads=DeleteBody),
         ]
 
     # -- records
@@ -155,9 +156,11 @@ class TopicRoutes:
     def _since(self, begun: float) -> float:
         return self._clock.monotonic() - begun
 
-    def _route(self, method: str, path: str, handler: Handler, action: str, *, hot: bool = False) -> Route:
-        summary, openapi = OPERATIONS[method, path]
-        named = "topic" if "{topic}" in path else ""
+    def _route(
+        self, method: str, path: str, handler: Handler, action: str, *, hot: bool = False, reads: type | None = None
+    ) -> Route:
+        summary, operation = OPERATIONS[method, path]
+        openapi, named = whole(operation, reads), "topic" if "{topic}" in path else ""
         return Route(method, path, handler, summary, action, topics_problem, self._body_bytes_max, hot, openapi, named)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from seamark.topics.docs import PERFORMANCE, Operation, body, header, json, query
+from seamark.topics.docs import PERFORMANCE, Operation, body, each, header, json, query
 
 _BODY = {
     "node": "web-1", "topics": {"orders": {"from_seq": 4096}, "notifications": {"tail": True}}, "limit": 256,
     "max_batch_bytes": 262_144, "heartbeat_ms": 15_000, "include_meta": True, "include_tags": False, "include_data": True,
     "consistency": "eventual",
 }  # fmt: skip
+_START = {"from_seq": 4096, "head_seq": 5210, "earliest_seq": 3001}
 _CREATED = {
     "wid": "wid_BuRguGorNdVFWNQULz-rrw", "stream_url": "/v0/watch/wid_BuRguGorNdVFWNQULz-rrw", "session_ttl_ms": 300_000,
-    "topics": {"orders": {"from_seq": 4096, "head_seq": 5210, "earliest_seq": 3001}}, "performance": PERFORMANCE,
+    "topics": {"orders": _START}, "performance": PERFORMANCE,
 }  # fmt: skip
 
 OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
@@ -20,7 +21,7 @@ OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
         {
             "parameters": [query("lenient", "boolean", "leave out topics that do not exist; false unless given")],
             "requestBody": body(_BODY),
-            "responses": {"200": json(_CREATED, "open `stream_url` within `session_ttl_ms`")},
+            "responses": {"200": json(_CREATED, "open `stream_url` within `session_ttl_ms`", topics=each(_START))},
         },
     ),
     ("GET", "/v0/watch/{wid}"): (

@@ -22,6 +22,7 @@ from seamark.limits import (
     WATCH_SESSION_SECONDS,
 )
 from seamark.topics.body import clamped, flag, or_default, parse, query_fields
+from seamark.topics.docs import whole
 from seamark.topics.model import U32, U64, check_u64, topic_of
 from seamark.topics.problem import topics_problem
 from seamark.topics.render import Variant, answer
@@ -59,7 +60,7 @@ class WatchBody(msgspec.Struct, frozen=True):
 
     topics: dict[str, TopicOptions]
     node: str | tuple[str, ...] | None = None
-    limit: U32 = 0
+    limit: U32 = PAGE_RECORDS_DEFAULT
     max_batch_bytes: U64 = WATCH_BATCH_BYTES_DEFAULT
     heartbeat_ms: U64 = HEARTBEAT_MS_DEFAULT
     include_meta: bool = True
@@ -86,7 +87,7 @@ class WatchRoutes:
     def table(self) -> list[Route]:
         """Rows of the route table. The stream asks for its key itself: which one it takes depends on the session."""
         return [
-            _route("POST", "/v0/watch", self.create, "read", body=SMALL_BODY_BYTES_MAX),
+            _route("POST", "/v0/watch", self.create, "read", body=SMALL_BODY_BYTES_MAX, reads=WatchBody),
             _route("GET", "/v0/watch/{wid}", self.open, ""),
         ]
 
@@ -175,6 +176,6 @@ def _created(wid: str, starts: list[Start]) -> dict[str, object]:
     }
 
 
-def _route(method: str, path: str, handler: Handler, action: str, *, body: int = 0) -> Route:
-    summary, openapi = OPERATIONS[method, path]
-    return Route(method, path, handler, summary, action, topics_problem, body, True, openapi)
+def _route(method: str, path: str, handler: Handler, action: str, *, body: int = 0, reads: type | None = None) -> Route:
+    summary, operation = OPERATIONS[method, path]
+    return Route(method, path, handler, summary, action, topics_problem, body, True, whole(operation, reads))
