@@ -392,7 +392,10 @@ def test_findings_are_bounded_and_errors_are_among_them() -> None:
     orphans: dict[str, bytes | None] = {f"segments/o{number}.toml": segment() for number in range(DIAGNOSTICS_MAX)}
     found = linted({**orphans, "segments/zz.toml": segment(), "namespace.toml": namespace("slug = 'other'")})
     assert len(found.diagnostics) == DIAGNOSTICS_MAX
-    assert found.diagnostics[0].code == "E901"
+    assert [one.code for one in found.errors] == ["E901"]
+    rules = f'{RULE}segment = "nobody"\nvariant = "on"\n' * 2_000
+    found = linted({f"flags/f{number}.toml": flag(rules) for number in range(6)})
+    assert len(found.errors) == len(found.diagnostics) == DIAGNOSTICS_MAX
 
 
 def test_a_long_chain_is_no_burden_and_a_long_circle_is_found() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from seamark.manifest.diagnostic import diagnostic
 from seamark.manifest.document import Document, read_document
 from seamark.manifest.lint import lint
 from seamark.manifest.memo import Memo
@@ -44,6 +45,12 @@ def test_what_was_used_longest_ago_makes_room() -> None:
 def test_what_does_not_fit_is_not_kept() -> None:
     memo = Memo(bytes_max=1_000)
     memo.keep(Memo.key("a", b""), piece("a"), 1_000)
+    assert len(memo) == 0
+
+
+def test_what_was_found_takes_room_as_well() -> None:
+    memo = Memo(bytes_max=2 * ENTRY)
+    memo.keep(Memo.key("a", b""), replace(piece("a"), found=(diagnostic("E016", "a", "unknown"),) * 8), 1)
     assert len(memo) == 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -49,6 +49,23 @@ class Linted:
 
 
 @dataclass(slots=True)
+class _Findings:
+    """No more than anybody reads, and errors before the rest: a manifest of nothing but faults must not be all over the memory."""
+
+    errors: list[Diagnostic] = field(default_factory=list)
+    others: list[Diagnostic] = field(default_factory=list)
+
+    def take(self, found: Iterable[Diagnostic]) -> None:
+        for one in found:
+            kept = self.errors if one.severity == "error" else self.others
+            if len(kept) < limits.DIAGNOSTICS_MAX:
+                kept.append(one)
+
+    def sorted(self) -> tuple[Diagnostic, ...]:
+        return tuple(sorted([*self.errors, *self.others][: limits.DIAGNOSTICS_MAX], key=_order))
+
+
+@dataclass(slots=True)
 class _Pieces:
     """All files, each read by itself, in the order of their paths."""
 
@@ -65,9 +82,10 @@ class _Pieces:
 
 def lint(files: Files, *, slug: str, memo: Memo | None = None, found: Sequence[Diagnostic] = ()) -> Linted:
     """Lint the files of the namespace `slug`. `found` is what reading them from an archive or a folder brought up."""
-    pieces = _Pieces()
-    diagnostics = [*found, *_strays(files)]
-    for path in sorted(files):
+    pieces, findings, paths = _Pieces(), _Findings(), sorted(files)
+    findings.take(found)
+    findings.take(_strays(paths))
+    for path in paths:
         place = place_of(path)
         if place is None:
             continue
@@ -78,13 +96,11 @@ def lint(files: Files, *, slug: str, memo: Memo | None = None, found: Sequence[D
             pieces.segments[place.key] = piece
         else:
             pieces.namespace = piece
-        diagnostics += piece.found
-    diagnostics += _across(pieces, slug)
-    if not any(path.startswith(f"{FLAGS}/") for path in files):
-        diagnostics.append(diagnostic("W011", f"{FLAGS}/", "there are no flags"))
-    diagnostics.sort(key=_order)
-    failed = any(one.severity == "error" for one in diagnostics)
-    return Linted(None if failed else _manifest(pieces, slug), _bounded(diagnostics))
+        findings.take(piece.found)
+    findings.take(_across(pieces, slug))
+    if not any(path.startswith(f"{FLAGS}/") for path in paths):
+        findings.take([diagnostic("W011", f"{FLAGS}/", "there are no flags")])
+    return Linted(None if findings.errors else _manifest(pieces, slug), findings.sorted())
 
 
 def _piece(path: str, place: Place, content: bytes, memo: Memo | None) -> Piece:
@@ -114,10 +130,10 @@ def _read(path: str, place: Place, content: bytes) -> Piece:
     return read_namespace(document, reading)
 
 
-def _strays(files: Files) -> Iterator[Diagnostic]:
+def _strays(paths: Sequence[str]) -> Iterator[Diagnostic]:
     """Paths in the two folders that hold neither a flag nor a segment. Whatever else is there is nobody's business."""
     folders: set[str] = set()
-    for path in files:
+    for path in paths:
         top, _, name = path.partition("/")
         if not name or top not in (FLAGS, SEGMENTS) or place_of(path) is not None:
             continue
@@ -128,7 +144,7 @@ def _strays(files: Files) -> Iterator[Diagnostic]:
             yield diagnostic(
                 "E032", path, f"{quoted(name.removesuffix(SUFFIX))} cannot be the key of a flag or a segment"
             )
-    for folder in folders:
+    for folder in sorted(folders):
         yield diagnostic("W009", folder, "a directory within the folder is not part of the manifest")
 
 
@@ -161,12 +177,3 @@ def _manifest(pieces: _Pieces, slug: str) -> Manifest:
 
 def _order(found: Diagnostic) -> tuple[str, str, str, str]:
     return found.path, found.code, found.location or "", found.message
-
-
-def _bounded(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Nobody reads more than so many, and errors matter more than the rest."""
-    if len(diagnostics) <= limits.DIAGNOSTICS_MAX:
-        return tuple(diagnostics)
-    errors = [found for found in diagnostics if found.severity == "error"]
-    others = [found for found in diagnostics if found.severity != "error"]
-    return tuple([*errors, *others][: limits.DIAGNOSTICS_MAX])

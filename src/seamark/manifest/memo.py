@@ -11,6 +11,7 @@ from seamark.manifest.reading import Piece
 
 Key: TypeAlias = tuple[str, bytes]
 _ENTRY_BYTES = 512  # of an entry beside what is in proportion to its file
+_FINDING_BYTES = 256  # of what was found, which may be far more than the file
 
 
 class Memo:
@@ -40,7 +41,7 @@ class Memo:
             return entry[0]
 
     def keep(self, key: Key, piece: Piece, size: int) -> None:
-        cost = size + _ENTRY_BYTES
+        cost = size + _ENTRY_BYTES + _FINDING_BYTES * len(piece.found)
         with self._lock:
             if key in self._pieces or cost > self._bytes_max:
                 return
