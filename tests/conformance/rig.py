@@ -63,6 +63,11 @@ SCHEMA: dict[str, Any] = {
         "identifier": {"n": {"type": "IntHandler", "required": False}},
         "storage_policy": {"max_messages": 3, "allow_duplicates": True},
     },
+    "latest": {
+        "topic": {"base": "latest", "key_order": ["n"]},
+        "identifier": {"n": {"type": "IntHandler", "required": False}},
+        "storage_policy": {"allow_duplicates": False},
+    },
 }
 WATCH = {"sse_heartbeat_interval_sec": 1, "replay_batch_size": 7, "max_historical_notifications": HISTORY_MAX}
 
@@ -94,16 +99,19 @@ def sequences(notifications: Sequence[Notification]) -> list[int]:
     return [notification.sequence for notification in notifications]
 
 
-def watches(base_url: str, event_type: str, which: str) -> int:
-    """How many watches the server says are `active`, or were there in `total`."""
-    sample = re.compile(rf'aviso_sse_connections_{which}{{event_type="{event_type}",route="/api/v1/watch"}} ([0-9.]+)')
+def measured(base_url: str, metric: str, event_type: str) -> int:
+    """What the server has measured of the watches of an event type."""
+    sample = re.compile(rf'{metric}{{event_type="{event_type}",route="/api/v1/watch"}} ([0-9.]+)')
     found = sample.search(httpx.get(f"{base_url}/metrics").text)
-    assert found, "the server measures no watches"
+    assert found, f"the server does not measure {metric}"
     return int(float(found[1]))
 
 
 def wait_for_watches(base_url: str, event_type: str, count: int = 1) -> None:
-    wait_until(lambda: watches(base_url, event_type, "active") == count, f"{count} watches of {event_type}")
+    wait_until(
+        lambda: measured(base_url, "aviso_sse_connections_active", event_type) == count,
+        f"{count} watches of {event_type}",
+    )
 
 
 def wait_until(holds: Any, what: str, *, patience_seconds: float = PATIENCE_SECONDS) -> None:

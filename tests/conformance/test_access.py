@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyaviso
 import pytest
+import yaml
 
-from seamark.testing.server import ServerProcess
+from seamark.testing.server import SERVE, ServerProcess
 from tests.access.auth_o_tron import auth_o_tron, token_of
 from tests.access.tokens import SECRET
+from tests.certificate import make_pair
 from tests.conformance.command import Aviso
 from tests.conformance.rig import SCHEMA, connect, listening, replay, sequences, serving, tick, wait_for_watches
 
@@ -117,6 +120,31 @@ def test_bearers_of_signed_tokens(proxied: ServerProcess, tmp_path: Path) -> Non
     refused = command.run("replay", "--event", "guarded", "--identifiers", "{}", "--from", "0")
     assert refused.returncode == 1
     assert "UNAUTHORIZED" in refused.stderr
+
+
+def test_everything_over_tls(tmp_path: Path) -> None:
+    cert, key, file = (tmp_path / name for name in ("cert.pem", "key.pem", "config.yaml"))
+    make_pair(cert, key)
+    file.write_text(yaml.safe_dump({"notification_schema": {"open": ROLES["open"]}}), encoding="utf-8")
+    command = [*SERVE, "--config", str(file), "--port", "0", "--engine", "memory"]
+    command += ["--tls-cert", str(cert), "--tls-key", str(key)]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            base_url = json.loads(process.stdout.readline())["url"]
+            client = connect(base_url, danger_accept_invalid_certs=True)
+            tick(client, "open", 1)
+            with listening(client.listen("open", start_from=0)) as listener:
+                listener.until(1)
+                tick(client, "open", *range(2, 30))
+                listener.until(29)
+                assert listener.sequences == list(range(1, 30))
+            with pytest.raises(pyaviso.TransportError):
+                tick(connect(base_url), "open", 1)  # it does not trust just anybody
+        finally:
+            process.kill()
 
 
 def test_holders_of_api_keys(tmp_path: Path) -> None:

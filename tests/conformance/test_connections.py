@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from seamark.testing.faults import FaultyProxy, Weather
 from seamark.testing.server import ServerProcess
-from tests.conformance.rig import PATIENCE_SECONDS, WATCH, serving, wait_for_watches, watches
+from tests.conformance.rig import PATIENCE_SECONDS, WATCH, measured, serving, wait_for_watches
 
 pytestmark = pytest.mark.slow  # servers are started again, and the client waits five seconds for one that said goodbye
 
@@ -125,7 +125,7 @@ async def test_at_its_longest_a_connection_is_closed_and_made_again_at_once(tmp_
         async with listening(connect(server.address[1]), start_from=0) as listener:
             number = 0
             async with asyncio.timeout(PATIENCE_SECONDS):
-                while await asyncio.to_thread(watches, server.base_url, "ticks0", "total") < 3:
+                while await asyncio.to_thread(measured, server.base_url, "aviso_sse_connections_total", "ticks0") < 3:
                     await tick(server, number)
                     number += 1
                     await asyncio.sleep(0.02)

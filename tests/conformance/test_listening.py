@@ -18,6 +18,7 @@ from tests.conformance.rig import (
     Listener,
     connect,
     listening,
+    measured,
     replay,
     sequences,
     serving,
@@ -79,7 +80,7 @@ def test_from_an_id_history_is_followed_by_what_comes(
 @pytest.mark.slow
 def test_the_hand_over_to_live_loses_and_repeats_nothing(tmp_path: Path) -> None:
     """Listeners come in while somebody publishes as fast as one connection can, each from a little before the newest."""
-    count = 600
+    count = 450
     published = 0
 
     def publish(base_url: str) -> None:
@@ -185,6 +186,39 @@ def test_what_a_bound_took_is_a_gap_to_whoever_wanted_it(client: pyaviso.AvisoCl
     assert (raised.value.reason, raised.value.expected, raised.value.observed) == ("sequence_jump", 1, 7)
     assert sequences(replay(client, "brief", start_from=6)) == [7, 8, 9]
     assert sequences(replay(client, "brief", filter={"n": {"gte": 0}})) == [7, 8, 9]
+
+
+def test_what_somebody_deleted_is_a_gap_to_whoever_wanted_everything(client: pyaviso.AvisoClient, ticks: str) -> None:
+    tick(client, ticks, 1, 2, 3)
+    client.delete_notification(f"{ticks}@2")
+    with pytest.raises(pyaviso.HistoryGapError) as raised:
+        replay(client, ticks)
+    assert (raised.value.reason, raised.value.expected, raised.value.observed) == ("sequence_jump", 2, 3)
+    assert sequences(replay(client, ticks, filter={"n": {"gte": 0}})) == [1, 3]
+
+
+def test_a_stream_that_keeps_the_latest_replays_the_latest(client: pyaviso.AvisoClient) -> None:
+    tick(client, "latest", 1, 2, 1, 3, 2)
+    kept = replay(client, "latest", filter={"n": {"gte": 0}})
+    assert [(one.sequence, one.identifier["n"]) for one in kept] == [(3, "1"), (4, "3"), (5, "2")]
+
+
+@pytest.mark.slow
+def test_a_listener_that_does_not_read_for_a_while_misses_nothing(
+    server: ServerProcess, client: pyaviso.AvisoClient, ticks: str
+) -> None:
+    """What is on the way to it is more than any buffer between takes."""
+    count, text = 1_000, "x" * 20_000
+    notifications = client.listen(ticks)
+    wait_for_watches(server.base_url, ticks)
+    wanted = [{"event_type": ticks, "identifier": {"n": n}, "payload": [n, text]} for n in range(count)]
+    assert all(result.ok for result in connect(server.base_url).notify_many(wanted, concurrency=32))
+    assert measured(server.base_url, "aviso_sse_events_sent_total", ticks) < count  # it has not taken them
+    with listening(notifications) as listener:
+        heard = listener.until(count)
+        assert sequences(heard) == list(range(1, count + 1))
+        assert {one.payload[0] for one in heard} == set(range(count))
+        assert all(one.payload[1] == text for one in heard)
 
 
 def test_a_listener_that_keeps_its_place_goes_on_after_it(server: ServerProcess, ticks: str, tmp_path: Path) -> None:

@@ -41,6 +41,15 @@ def test_payloads_come_back_as_they_went_in(client: pyaviso.AvisoClient, ticks: 
     assert type(notification.payload) is type(payload)
 
 
+def test_a_payload_may_be_large_and_not_larger(client: pyaviso.AvisoClient, ticks: str) -> None:
+    text = "é" * 100_000
+    client.notify(event_type=ticks, identifier={"n": 1}, payload=text)
+    with pytest.raises(pyaviso.HttpError) as raised:
+        client.notify(event_type=ticks, identifier={"n": 2}, payload="x" * 300_000)
+    assert raised.value.status == 413
+    assert [one.payload for one in replay(client, ticks)] == [text]
+
+
 def test_the_envelope_is_a_cloud_event(client: pyaviso.AvisoClient, ticks: str) -> None:
     client.notify(event_type=ticks, identifier={"n": "+07"}, payload={"file": "a"})
     (notification,) = replay(client, ticks)
