@@ -40,9 +40,14 @@ class NotifyRig:
     """Use `running` to make one. `data`: its log is on disk, else in memory."""
 
     def __init__(
-        self, options: NotifySettings, *, data: Path | None = None, environment: Mapping[str, str] | None = None
+        self,
+        options: NotifySettings,
+        *,
+        data: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        clock: ManualClock | None = None,
     ) -> None:
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
         flags = {"engine": "memory"} if data is None else {"engine": "embedded", "data": str(data)}
         settings = config.load(flags, environ=environment or {}, directory=Path(__file__).parent)
         self.assembly = Assembly(settings, clock=self.clock, notify=options)
@@ -91,6 +96,7 @@ class NotifyRig:
     def pass_time(self, seconds: float) -> None:
         """Time goes by; what is due happens."""
         self.clock.advance(seconds)
+        self.plane.now = self.clock.monotonic()  # else a connection made before its next round would seem to be old
         self.assembly.wheel.advance()
 
 
@@ -149,10 +155,15 @@ def options(schema: object = SCHEMA, *, strict: bool | None = None, **more: Any)
 
 @asynccontextmanager
 async def running(
-    settings: NotifySettings | None = None, *, kind: ServerKind = "ours", data: Path | None = None, environment: Mapping[str, str] | None = None
-) -> AsyncIterator[NotifyRig]:  # fmt: skip
+    settings: NotifySettings | None = None,
+    *,
+    kind: ServerKind = "ours",
+    data: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    clock: ManualClock | None = None,
+) -> AsyncIterator[NotifyRig]:
     """A rig whose server listens, on our data plane or as plain ASGI."""
-    rig = NotifyRig(settings or options(), data=data, environment=environment)
+    rig = NotifyRig(settings or options(), data=data, environment=environment, clock=clock)
     await asyncio.sleep(0)  # the streams of the schema are made
     served = _ours(rig) if kind == "ours" else _hypercorn(rig)
     async with served as base_url, httpx.AsyncClient(base_url=base_url, timeout=10) as rig.client:
