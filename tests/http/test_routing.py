@@ -117,3 +117,9 @@ def test_any_path_is_matched_missed_or_refused(text: str) -> None:
         return
     if match is not None:
         assert match.path == percent_decoded("/" + text)
+
+
+def test_options_is_allowed_once_also_where_a_row_answers_it() -> None:
+    table = RouteTable([row("POST", "/page"), row("OPTIONS", "/page")])
+    assert table.allowed("/page") == ("POST", "OPTIONS")
+    assert table.resolve("OPTIONS", "/page").route.method == "OPTIONS"

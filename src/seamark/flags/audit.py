@@ -1,6 +1,7 @@
 """Who changed what, and when: a record of the stream `audit:flags` for every change, without secrets.
 
-A record moves in the same commit as the values that it is about, so there is no change without its record."""
+A record moves in the same commit as the values that it is about, so there is no change without its record.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ import msgspec
 from seamark import limits
 from seamark.errors import BadRequest, StreamNotFound
 from seamark.flags import instant
-from seamark.log.protocol import Append, Log, Put
+from seamark.log.protocol import Append, Log, Put, Shelf
 from seamark.log.record import Draft, Record
 from seamark.log.settings import StreamSettings
 from seamark.log.watermarks import Cursor
 
 STREAM = "audit:flags"
+OWED = "flags:audit-owed"
 
 _SETTINGS = StreamSettings()  # durable, and nothing is ever evicted
 
@@ -83,6 +85,23 @@ def draft(entry: Entry) -> Draft:
 def append(entry: Entry, puts: Sequence[Put]) -> Append:
     """The change and its record as one unit."""
     return Append(stream=STREAM, drafts=[draft(entry)], create=_SETTINGS, puts=puts)
+
+
+def owed(key: str, entry: Entry) -> Put:
+    """For a change whose commit is a record of another stream: the record moves with it, and is appended here by `pay`."""
+    return Put(OWED, key.encode(), _encode(entry))
+
+
+async def pay(log: Log, debt: Put) -> None:
+    assert debt.value is not None
+    await log.append(append(_entry.decode(debt.value), [Put(OWED, debt.key, None)]))
+
+
+async def settle(log: Log) -> None:
+    """What a crash left owed. Before anything is changed: whoever changes something pays for it."""
+    assert isinstance(log, Shelf)
+    for key, value in list(log.scan(OWED)):
+        await pay(log, Put(OWED, key, value))
 
 
 async def read(log: Log, after: int, limit: int, *, tenant: str | None = None) -> Trail:

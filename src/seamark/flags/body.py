@@ -44,6 +44,13 @@ def page_wanted(exchange: Exchange, *also: str) -> Wanted:
     return Wanted(limit, fields.get("cursor", ""), fields)
 
 
+def version_number(text: str, name: str, *, least: int = 1) -> int:
+    """Raises BadRequest, which calls the text `name`."""
+    if not (text.isascii() and text.isdigit()) or len(text) > 19 or not least <= int(text) <= limits.SEQ_MAX:
+        raise BadRequest(f"{name} must be a whole number from {least} on, not {text[:80]!r}", name=name)
+    return int(text)
+
+
 def check_slug(text: str) -> str:
     """Raises BadRequest."""
     if not is_slug(text):

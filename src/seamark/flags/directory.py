@@ -73,6 +73,7 @@ class Directory:
         self._namespace_order: list[tuple[str, str]] = []
         self._token_order: list[str] = []
         self._owned: dict[str, int] = {}  # namespaces of each tenant
+        self._clients: dict[tuple[str, str], list[TokenHolder]] = {}  # those of browsers, by namespace
         self._ring = TokenRing()
         self._listeners: list[Callable[[TokenHolder], None]] = []
         self._trouble: SeamarkError | None = NotReady("tenants and tokens are being loaded")
@@ -177,11 +178,8 @@ class Directory:
     def origin_allowed(self, tenant: str, namespace: str, origin: str) -> bool:
         """Whether pages from there may use some token of a namespace: all that a preflight can ask."""
         now = self._clock.now_ns()
-        return any(
-            allows(holder.token, origin) and holder.live(now)
-            for holder in self._holders.values()
-            if holder.token.namespace == namespace and holder.token.tenant == tenant
-        )
+        holders = self._clients.get((tenant, namespace), ())
+        return any(allows(holder.token, origin) and holder.live(now) for holder in holders)
 
     def on_revoke(self, listener: Callable[[TokenHolder], None]) -> Callable[[], None]:
         """Call `listener` at once when a token is revoked. Returns the way to stop."""
@@ -320,6 +318,8 @@ class Directory:
         holder = self._holders[token.id] = TokenHolder(token)
         insort(self._token_order, token.id)
         self._ring.add(holder)
+        if token.allowed_origins:
+            self._clients.setdefault((token.tenant, token.namespace), []).append(holder)
 
 
 def _entry_of(author: Author, action: str, before: Token | None, after: Token) -> audit.Entry:

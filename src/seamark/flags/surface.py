@@ -8,10 +8,12 @@ from pathlib import Path
 
 from seamark.clock import Clock
 from seamark.config import Settings
-from seamark.flags import docs, superadmin, watch_docs
+from seamark.flags import audit, docs, manifest_docs, superadmin, watch_docs
 from seamark.flags.audit_routes import AuditRoutes
 from seamark.flags.caller import Callers
 from seamark.flags.directory import Directory
+from seamark.flags.evaluate_routes import EvaluateRoutes
+from seamark.flags.manifest_routes import ManifestRoutes
 from seamark.flags.namespace_routes import NamespaceRoutes
 from seamark.flags.streaming import Streaming
 from seamark.flags.table import Operation
@@ -26,7 +28,11 @@ from seamark.wire.exchange import Route
 
 REALMS = tuple(f"/api/v1/{word}" for word in ("tenants", "namespaces", "tokens", "events", "audit"))
 
-OPERATIONS: dict[tuple[str, str], Operation] = {**docs.OPERATIONS, **watch_docs.OPERATIONS}
+OPERATIONS: dict[tuple[str, str], Operation] = {
+    **docs.OPERATIONS,
+    **manifest_docs.OPERATIONS,
+    **watch_docs.OPERATIONS,
+}
 
 
 class FlagsSurface:
@@ -57,6 +63,8 @@ class FlagsSurface:
             settings=settings,
             key=signing_key,
         )
+        manifests = ManifestRoutes(log, self.versions, self.streaming.tars, callers=self.callers, metrics=metrics)
+        self._log = log
         self._superadmin_secret = superadmin_secret
         self._loaded = False
         self._task: asyncio.Task[None] | None = None
@@ -66,6 +74,8 @@ class FlagsSurface:
             *TokenRoutes(self.directory, self.callers).table(),
             *AuditRoutes(log, self.callers).table(),
             *self.streaming.table(),
+            *manifests.table(),
+            *EvaluateRoutes(self.versions, self.directory, self.callers, metrics).table(),
         ]
         metrics.on_scrape(lambda: self.directory.measure(metrics))
 
@@ -90,6 +100,7 @@ class FlagsSurface:
 
     async def _load(self) -> None:
         if self.directory.loading:
+            await audit.settle(self._log)
             await self.directory.load()
         if self._superadmin_secret is not None and self.directory.usable:
             await superadmin.adopt(self.directory, self._superadmin_secret)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -46,6 +46,13 @@ _facts = msgspec.json.Decoder(Facts)
 _log = logger("flags")
 
 
+Also = Callable[[int], Sequence[Put]]
+
+
+def _nothing(number: int) -> Sequence[Put]:
+    return ()
+
+
 class Committed(NamedTuple):
     """A version that is durable."""
 
@@ -61,6 +68,7 @@ class _Candidate(msgspec.Struct, frozen=True):
     files: Files
     facts: Facts
     manifest: Manifest
+    also: Also
 
 
 class Versions:
@@ -150,9 +158,10 @@ class Versions:
         by: str,
         expect: int | None = None,
         restored: int | None = None,
+        also: Also = _nothing,
     ) -> Committed:
-        """Store `files`, which passed as `linted` says, as the next version. Raises VersionConflict when the current one is
-        not `expect`. Durable when it returns."""
+        """Store `files`, which passed as `linted` says, as the next version, and with it what `also` gives for its number.
+        Raises VersionConflict when the current one is not `expect`. Durable when it returns."""
         manifest = linted.manifest
         assert manifest is not None, "what does not pass is not stored"
         stream = stream_of(tenant, namespace)
@@ -167,7 +176,7 @@ class Versions:
             warnings=len(linted.warnings),
             restored=restored,
         )
-        candidate = _Candidate(stream, index, files, facts, manifest)
+        candidate = _Candidate(stream, index, files, facts, manifest, also)
         async with self._lock(stream):
             while True:
                 head = await self._head(stream)
@@ -193,7 +202,7 @@ class Versions:
             drafts=[Draft(_encode(candidate.facts))],
             create=_SETTINGS,
             expect_head=head,
-            puts=rows.version_puts(stream, head + 1, index, new),
+            puts=[*rows.version_puts(stream, head + 1, index, new), *candidate.also(head + 1)],
         )
         try:
             receipt = await self._log.append(append)

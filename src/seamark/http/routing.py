@@ -72,7 +72,7 @@ class RouteTable:
         methods = {method for routes, _ in self._places(_segments(raw_path)) for method in routes}
         if "GET" in methods:
             methods.add("HEAD")
-        return (*sorted(methods), "OPTIONS") if methods else ()
+        return (*sorted(methods - {"OPTIONS"}), "OPTIONS") if methods else ()
 
     def neighbour(self, raw_path: str) -> Route | None:
         """Any row of this path, whatever its method: its surface owns the answer to a wrong method."""

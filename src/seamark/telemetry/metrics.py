@@ -66,6 +66,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("seamark_flags_tenants", "gauge", "Tenants that exist."),
     Metric("seamark_flags_namespaces", "gauge", "Flag namespaces that exist."),
     Metric("seamark_flags_tokens", "gauge", "Tokens that were ever made, revoked and expired ones among them."),
+    Metric("seamark_flags_pushes_total", "counter", "Manifests pushed or rolled back, by outcome.", ("outcome",)),
+    Metric("seamark_flags_evaluations_total", "counter", "Flags evaluated over HTTP."),
     Metric("seamark_flags_denied_total", "counter", "Requests without a valid token, or beyond what it permits.", ("code",)),
     Metric("seamark_flags_events_total", "counter", "Events on event streams, by what they are.", ("kind",)),
     Metric("seamark_flags_deltas_total", "counter", "Differences between closures worked out; streams that want the same share one."),

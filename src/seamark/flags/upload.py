@@ -1,0 +1,76 @@
+"""A manifest as it is uploaded: a form with one field, in it an archive, in it the files. Nothing of it is trusted."""
+
+from __future__ import annotations
+
+import asyncio
+
+from multipart import MultipartError, PushMultipartParser, parse_options_header
+
+from seamark import limits
+from seamark.errors import ArchiveTooLarge, BadRequest, Busy, UnsupportedMedia
+from seamark.manifest.archive import Unpacked, unpack
+from seamark.wire.exchange import Exchange
+
+FIELD = "archive"
+BODY_BYTES_MAX = limits.ARCHIVE_BYTES_MAX + limits.FORM_BYTES_MAX
+
+
+class Uploads:
+    """Archives are unpacked beside the loop, a few at a time: each may need the whole of what one may be inflated to."""
+
+    def __init__(self) -> None:
+        self._turns = asyncio.Semaphore(limits.UPLOADS_AT_ONCE)
+        self._waiting = 0
+
+    async def unpacked(self, exchange: Exchange) -> Unpacked:
+        """The files of the manifest in the body. Raises UnsupportedMedia, BadRequest, BadArchive, ArchiveTooLarge, Busy."""
+        archive = archive_in(exchange)
+        if self._waiting >= limits.UPLOADS_WAITING_MAX:
+            raise Busy("too many uploads wait to be unpacked", limit="uploads", max=limits.UPLOADS_WAITING_MAX)
+        self._waiting += 1
+        try:
+            async with self._turns:
+                return await asyncio.to_thread(unpack, archive)
+        finally:
+            self._waiting -= 1
+
+
+def archive_in(exchange: Exchange) -> bytes:
+    """The one field of the form. Raises UnsupportedMedia, BadRequest, ArchiveTooLarge."""
+    found: list[bytes] = []
+    parts: list[bytes] | None = None
+    try:
+        with PushMultipartParser(
+            _boundary(exchange),
+            max_header_count=limits.FORM_HEADERS_MAX,
+            max_segment_count=limits.FORM_FIELDS_MAX,
+            strict=True,
+        ) as parser:
+            for event in parser.parse(exchange.body):
+                if event is None:
+                    if parts is not None:
+                        found.append(b"".join(parts))
+                        parts = None
+                elif isinstance(event, bytes | bytearray):
+                    if parts is not None:
+                        parts.append(bytes(event))
+                else:
+                    parts = [] if event.name == FIELD else None
+    except (MultipartError, UnicodeError) as error:
+        raise BadRequest(f"the body is no multipart/form-data: {error}") from None
+    if len(found) != 1:
+        raise BadRequest(f"the form must have one field {FIELD!r} with a tar.gz in it, not {len(found)}", name=FIELD)
+    if len(found[0]) > limits.ARCHIVE_BYTES_MAX:
+        most = limits.ARCHIVE_BYTES_MAX
+        raise ArchiveTooLarge(f"the archive has {len(found[0])} bytes, and may have {most}", max=most)
+    return found[0]
+
+
+def _boundary(exchange: Exchange) -> str:
+    media, options = parse_options_header((exchange.header(b"content-type") or b"").decode("latin-1"))
+    if media != "multipart/form-data":
+        raise UnsupportedMedia(f"the body must be sent as multipart/form-data with one field {FIELD!r}")
+    boundary: str = options.get("boundary", "")
+    if not boundary:
+        raise BadRequest("the Content-Type names no boundary")
+    return boundary
