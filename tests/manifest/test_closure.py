@@ -16,10 +16,12 @@ from seamark.manifest.closure import (
     index_of,
     reachable,
 )
+from seamark.manifest.evaluate import Evaluator
+from seamark.manifest.lint import lint
 from seamark.manifest.paths import flag_path, segment_path
 from seamark.manifest.subscription import EVERY_FLAG, FlagList, parse_flag_list
 from tests.manifest import vectors
-from tests.manifest.worlds import World, commits, subscriptions, worlds
+from tests.manifest.worlds import SLUG, World, commits, subscriptions, worlds
 
 
 @pytest.mark.parametrize("name", vectors.HASHES)
@@ -149,3 +151,50 @@ def test_the_cheap_look_in_words() -> None:
         closure = closure_of(SHARED.manifest, index, flags)
         after = index_of({**SHARED.files, **changed})
         assert has_changed(closure, after, flags) is expected, (wanted, changed)
+
+
+# -- with what the linter makes of the same files
+
+
+@given(worlds())
+def test_the_worlds_of_these_tests_are_what_they_say(world: World) -> None:
+    linted = lint(world.files, slug=SLUG)
+    assert linted.passed, linted.errors
+    assert linted.manifest is not None
+    for kind in ("flags", "segments"):
+        found, said = getattr(linted.manifest, kind), getattr(world.manifest, kind)
+        assert {key: one.segments for key, one in found.items()} == {key: one.segments for key, one in said.items()}
+
+
+@given(worlds(), subscriptions)
+def test_the_closure_of_a_manifest_without_errors_has_none(world: World, wanted: FlagList) -> None:
+    """Nor a warning that the whole does not have, but for one: a closure may be without a flag."""
+    whole = lint(world.files, slug=SLUG)
+    assert whole.manifest is not None
+    index = index_of(world.files)
+    closure = closure_of(whole.manifest, index, wanted)
+    part = lint({path: world.files[path] for path in closure}, slug=SLUG)
+    assert part.passed, part.errors
+    assert part.manifest is not None
+    assert {one for one in part.diagnostics if one.code != "W011"} <= set(whole.diagnostics)
+    named = world.flags.keys() if wanted.keys is None else world.flags.keys() & set(wanted.keys)
+    assert part.manifest.flags.keys() == named
+    assert closure_of(part.manifest, closure, wanted) == closure, "it is its own closure"
+
+
+@given(worlds(), subscriptions)
+def test_a_closure_answers_as_the_whole(world: World, wanted: FlagList) -> None:
+    whole = lint(world.files, slug=SLUG).manifest
+    assert whole is not None
+    closure = closure_of(whole, index_of(world.files), wanted)
+    part = lint({path: world.files[path] for path in closure}, slug=SLUG).manifest
+    assert part is not None
+    for key in part.flags:
+        for environment in ("dark", "prod"):
+            for context in ({}, {"user.id": "u-1"}):
+                for testing in (False, True):
+                    answers = [
+                        Evaluator(manifest).evaluate(key, environment, context, include_testing=testing)
+                        for manifest in (part, whole)
+                    ]
+                    assert answers[0] == answers[1]
