@@ -169,9 +169,27 @@ def test_a_body_that_grows_beyond_its_bound_is_refused_in_the_surface_s_words(cl
     assert told(client.answer()) == (413, "body_too_large")
 
 
-def test_what_the_server_itself_refuses_is_in_the_surface_s_words(client: Client) -> None:
-    client.send(request("GET", "/v0/hot", "Expect: wonders"))
-    assert told(client.answer()) == (417, "bad_request")
+@pytest.mark.parametrize(
+    ("method", "target", "line", "expected"),
+    [
+        ("GET", "/v0/hot", "Expect: wonders", (417, "bad_request")),
+        ("POST", "/v0/hot", "Transfer-Encoding: gzip", (501, "bad_request")),
+        ("BREW", "/v0/hot?a=b", "X: y", (400, "bad_request")),
+        ("get", "/v0", "X: y", (400, "bad_request")),
+        ("GET", "/v0/caf\u00e9", "X: y", (400, "bad_request")),
+        ("GET", "/v0/a\x00b", "X: y", (400, "bad_request")),
+    ],
+)
+def test_what_the_server_itself_refuses_is_in_the_surface_s_words(
+    client: Client, method: str, target: str, line: str, expected: tuple[int, str]
+) -> None:
+    client.send(request(method, target, line))
+    assert told(client.answer()) == expected
+
+
+def test_what_names_no_path_is_refused_in_nobody_s_words(client: Client) -> None:
+    client.send(b"/v0/hot /v0/hot\r\n\r\n")
+    assert list(msgspec.json.decode(client.answer().body)) == ["error", "request_id"]
 
 
 def test_a_key_has_only_so_many_requests_in_flight(server: Running, held: Held, kind: str) -> None:

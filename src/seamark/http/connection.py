@@ -216,6 +216,7 @@ class PlaneProtocol(OrderedProtocol):
         except httptools.HttpParserCallbackError as error:
             self._refuse_for(error.__context__)
         except httptools.HttpParserError:
+            self.url = self.url or guards.target_in(data)  # the parser may have stopped before it told
             self._refuse(guards.MALFORMED)
         if self.phase is HEAD:
             self._judge_progress(len(data))

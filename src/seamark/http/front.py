@@ -163,7 +163,7 @@ class Front:
         realm = self.realm(path)
         if realm is None:
             return refusal_body(code, message, request_id), ()
-        error = BadRequest(message) if status < 500 else SeamarkError(message)
+        error = SeamarkError(message) if status == 500 else BadRequest(message)
         _, body, headers = realm.problem(error, request_id)
         return body, headers
 

@@ -11,6 +11,7 @@ from seamark.wire.exchange import Headers
 GUARDED = frozenset({b"host", b"expect", b"transfer-encoding", b"content-length"})
 
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+;=%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
+_FIRST_LINE = re.compile(rb"[^ \r\n/]{1,32} (/[^ \r\n]*) HTTP/")
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)([^#]*)", re.IGNORECASE)
 
 
@@ -119,6 +120,12 @@ def _check_host(value: bytes) -> None:
         raise Refused(HOST_INVALID)
     if len(_hosts) < _HOSTS_MAX:
         _hosts.add(value)
+
+
+def target_in(data: bytes | memoryview) -> bytes:
+    """What a request that is refused unread seems to be about: good enough to choose the words, and for nothing else."""
+    found = _FIRST_LINE.match(data)
+    return found[1] if found else b""
 
 
 def origin_form(method: bytes, target: bytes) -> bytes:
