@@ -272,6 +272,10 @@ async def test_what_its_source_lost_is_a_loss(rig: TopicsRig) -> None:
     await settle()
     assert tombstones(viewer) == [("o", "source_trim", 2, 4, 1, 4)]
     assert viewer.seqs() == [1, 5]
+    later = await watch(rig, "o", starts={"o": {"from_seq": 1}})
+    assert tombstones(later) == [("o", "source_trim", 2, 4, 1, 5)]  # the cursor is not before what the topic holds
+    await rig.call("PUT", "/topics/o", {"cap_records": 1})
+    assert tombstones(await watch(rig, "o")) == [("o", "from_seq_too_old", 1, 4, 5, 5)]
 
 
 async def test_what_was_deleted_is_silent(rig: TopicsRig) -> None:

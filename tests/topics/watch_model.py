@@ -100,7 +100,7 @@ class Leg:
             gap = self._gap(log)
             if gap is not None:
                 reason = REASONS[gap.loss]
-                if self.first_read and gap.loss is not Loss.RECREATED:
+                if self.first_read and gap.loss is not Loss.RECREATED and gap.first < log.evict_floor:
                     reason = "from_seq_too_old"
                 if gap.loss is Loss.RECREATED:
                     self.before, self.life = self.life, self.topic.life

@@ -163,8 +163,9 @@ class WatchScript:
         return made
 
     def gap(self, gap: Gap, span: Span, *, first_read: bool) -> bytes:
-        """At the start of a connection what was lost is told as a cursor that came too late, unless the topic is another."""
-        too_old = first_read and gap.loss is not Loss.RECREATED
+        """At the start of a connection what was lost at the front is told as a cursor that came too late, unless the topic is
+        another. A hole behind records that the reader has seen has its own reason."""
+        too_old = first_read and gap.loss is not Loss.RECREATED and gap.first < span.marks.evict_floor
         body = {
             "topic": topic_of(span.stream),
             "reason": TOO_OLD if too_old else REASONS[gap.loss],
