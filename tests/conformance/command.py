@@ -83,6 +83,12 @@ class Listening:
         whole, _, _ = self._stdout.read_text("utf-8").rpartition("\n")
         return [json.loads(line) for line in whole.splitlines()]
 
+    @property
+    def returns(self) -> list[tuple[str, str]]:
+        """Why it came back to the server, and after how many milliseconds, as it says itself."""
+        said = [json.loads(line)["attributes"] for line in self.said.splitlines() if line.startswith("{")]
+        return [(one["cause"], one["delay_ms"]) for one in said if one["event.name"] == "client.connection.retrying"]
+
     def wait_until_listening(self, listeners: int) -> None:
         wait_until(
             lambda: self.said.count("Listening for ") == listeners or self._process.poll() is not None, "it listens"

@@ -15,6 +15,8 @@ import pytest_asyncio
 
 from seamark.testing.faults import FaultyProxy, Weather
 from seamark.testing.server import ServerProcess
+from tests.conformance.command import Aviso
+from tests.conformance.command import Listening as ListeningCommand
 from tests.conformance.rig import PATIENCE_SECONDS, WATCH, measured, serving, wait_for_watches
 
 pytestmark = pytest.mark.slow  # servers are started again, and the client waits five seconds for one that said goodbye
@@ -133,6 +135,22 @@ async def test_at_its_longest_a_connection_is_closed_and_made_again_at_once(tmp_
             assert listener.heard == list(range(1, number + 1))
 
 
+async def test_the_command_knows_why_it_comes_back(tmp_path: Path) -> None:
+    """It says so in its log: at its longest a connection was asked to come back, and a server that goes asked for some time."""
+    with serving(tmp_path / "server", watch_endpoint=WATCH | {"connection_max_duration_sec": 1}) as server:
+        aviso = Aviso(server.base_url, tmp_path)
+        with ListeningCommand(aviso, ("--event", "ticks0", "--identifiers", "{}")) as listener:
+            listener.wait_until_listening(1)
+            aviso.publish("ticks0", 1)
+            listener.until(1)
+            await wait_until(lambda: bool(listener.returns))
+            assert set(listener.returns) == {("server requested reconnect", "0")}
+        with ListeningCommand(aviso, ("--event", "ticks0", "--identifiers", "{}")) as listener:
+            listener.wait_until_listening(1)
+            assert await asyncio.to_thread(server.stop) == 0
+            await wait_until(lambda: listener.returns[-1:] == [("server requested reconnect", "5000")])
+
+
 async def test_a_server_that_was_killed_is_found_again(server: ServerProcess, proxy: FaultyProxy) -> None:
     await tick(server, 1, 2)
     async with listening(connect(proxy.port), start_from=0) as listener:
@@ -153,13 +171,14 @@ async def test_a_server_that_shuts_down_says_so_and_is_found_again(server: Serve
         await asyncio.to_thread(wait_for_watches, server.base_url, "ticks0", 2)
         await tick(server, 3)
         await newcomer.until(3)
+        accepted = proxy.accepted
         assert await asyncio.to_thread(server.stop) == 0
+        await asyncio.sleep(1)
+        assert proxy.accepted == accepted  # after a goodbye nobody hammers on the door
         await asyncio.to_thread(server.start)
         proxy.aim(*server.address)
-        accepted = proxy.accepted
         await tick(server, 4, 5)
         await asyncio.gather(listener.until(5), newcomer.until(5))
-        assert proxy.accepted == accepted + 2  # after a goodbye nobody hammers on the door
         assert (listener.heard, newcomer.heard) == ([1, 2, 3, 4, 5], [3, 4, 5])
 
 
