@@ -175,6 +175,14 @@ def test_a_query_that_is_too_long_has_an_empty_answer(office: Office, size: int)
     assert (answer.status_code, answer.content, answer.headers["content-length"]) == (414, b"", "0")
 
 
+def test_a_target_beyond_any_bound_has_one_as_well(tmp_path: Path) -> None:
+    """The server refuses it before it knows what is asked for, in the words of whoever owns the path."""
+    with started(tmp_path) as server:
+        for path, words in (("/api/v1/events", False), ("/v0/topics", True)):
+            answer = httpx.get(f"{server.base_url}{path}?" + "x" * 20_000)
+            assert (answer.status_code, bool(answer.content)) == (414, words)
+
+
 def test_an_address_over_the_wire(office: Office) -> None:
     office.push(vectors.A)
     with closing(office.open("checkout-redesign")) as stream:

@@ -9,7 +9,7 @@ from seamark.access.inflight import InFlight
 from seamark.access.keys import ANYONE
 from seamark.access.principal import Principal
 from seamark.clock import Clock, SystemClock
-from seamark.errors import BadRequest, Forbidden, SeamarkError
+from seamark.errors import BadRequest, Forbidden, QueryTooLong, SeamarkError
 from seamark.http.access_log import AccessLog
 from seamark.http.answer import HttpDate
 from seamark.http.problems import refusal_body, with_http_headers
@@ -26,6 +26,7 @@ Authenticate = Callable[[Headers, bytes, Route], Principal]
 
 UNROUTED = "(none)"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_REFUSALS: Mapping[int, type[SeamarkError]] = {414: QueryTooLong, 500: SeamarkError}  # any other is a BadRequest
 
 
 class Tally:
@@ -163,7 +164,7 @@ class Front:
         realm = self.realm(path)
         if realm is None:
             return refusal_body(code, message, request_id), ()
-        error = SeamarkError(message) if status == 500 else BadRequest(message)
+        error = _REFUSALS.get(status, BadRequest)(message)
         _, body, headers = realm.problem(error, request_id)
         return body, headers
 
