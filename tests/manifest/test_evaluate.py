@@ -155,6 +155,12 @@ def test_segments_that_multiply_are_each_asked_once() -> None:
         assert evaluator.evaluate("f", "prod", CONTEXT).variant == variant
 
 
+def test_nor_do_a_few_that_are_named_often() -> None:
+    segments: dict[str, Node] = {f"s{number}": AnyOf((SegmentRef(f"s{number + 1}"),) * 10) for number in range(12)}
+    evaluator = Evaluator(manifest({"_": catch_all(SegmentRef("s0"))}, {**segments, "s12": NO}))
+    assert evaluator.evaluate("f", "prod", CONTEXT).variant == "u-default"
+
+
 @pytest.mark.parametrize("count", [EVALUATION_DEPTH_MAX - 2, EVALUATION_DEPTH_MAX + 2, 5_000])
 def test_a_chain_may_be_long(count: int) -> None:
     segments: dict[str, Node] = {f"s{number}": Not(SegmentRef(f"s{number + 1}")) for number in range(count)}

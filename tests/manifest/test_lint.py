@@ -100,6 +100,7 @@ CASES: list[tuple[str, dict[str, bytes | None], list[str]]] = [
     ("torn in one list", {F: inline('{ attribute = "a", op = "in", values = ["x", 1] }'), S: None}, [f"E034 {F} flag.environments._.rules[0].predicate.values"]),
     ("torn in one file", {F: inline('{ all = [{ attribute = "a", op = "eq", value = 1 }, { attribute = "a", op = "eq", value = true }] }'), S: None}, [f"E034 {F} flag.environments._.rules[0].predicate.all[1].value"]),
     ("torn across files", {"flags/g.toml": inline('{ attribute = "plan", op = "gt", value = 1 }')}, [f"E034 {S} segment.predicate.value"]),
+    ("torn twice in one file", {F: inline('{ all = [{ attribute = "a", op = "eq", value = "x" }, { attribute = "a", op = "eq", value = 1 }, { attribute = "a", op = "eq", value = true }] }'), S: None}, [f"E034 {F} flag.environments._.rules[0].predicate.all[1].value"]),
     ("torn by a bucket", {S: bucket('entity_id_attribute = "id"\nsalt = "x"\nstart = 0\nend = 9'), "flags/g.toml": inline('{ attribute = "id", op = "lt", value = 1.5 }')}, [f"E034 {S} segment.bucket.entity_id_attribute"]),
     ("numbers are numbers", {F: inline('{ any = [{ attribute = "a", op = "eq", value = 1 }, { attribute = "a", op = "eq", value = 1.5 }] }'), S: None}, []),
     ("versions are text", {F: inline('{ any = [{ attribute = "a", op = "semver_eq", value = "1.0.0" }, { attribute = "a", op = "contains", value = "1" }] }'), S: None}, []),
