@@ -241,6 +241,7 @@ FLAGS_EVALUATED_MAX = _limit("FLAGS_EVALUATED_MAX", 1_000, "flags", "that one re
 PREFLIGHT_SECONDS = _limit(
     "PREFLIGHT_SECONDS", 600, "seconds", "for which a browser need not ask again; most keep to less"
 )
+CLI_ANSWER_SECONDS = _limit("CLI_ANSWER_SECONDS", 60, "seconds", "that a verb waits for a server's answer")
 FLAGS_LISTED_DEFAULT = _limit("FLAGS_LISTED_DEFAULT", 50, "rows", "one page of a list")
 FLAGS_LISTED_MAX = _limit("FLAGS_LISTED_MAX", 200, "rows", "one page of a list")
 FLAGS_TEXT_CHARS_MAX = _limit(

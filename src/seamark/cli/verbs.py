@@ -10,10 +10,12 @@ import click
 
 
 class Verb(NamedTuple):
-    """One row: the verb's module is named after it, in the package of its group, and holds a command of the same name."""
+    """One row: the verb's module is named after it, in the package of its group, and holds a command of the same name, or
+    of another where Python has one of that name itself."""
 
     name: str
     summary: str
+    holds: str = ""
 
 
 class Verbs(click.Group):
@@ -28,9 +30,11 @@ class Verbs(click.Group):
         return [verb.name for verb in self.rows]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        verb = next((row for row in self.rows if row.name == cmd_name), None)
+        if verb is None:
             return None
-        command = getattr(importlib.import_module(f"{self._package}.{cmd_name}"), cmd_name)
+        name = verb.holds or verb.name
+        command = getattr(importlib.import_module(f"{self._package}.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 

@@ -8,6 +8,7 @@ import click
 
 from seamark import config
 from seamark.access.tokens import Token
+from seamark.cli.flags.tokens import say_minted
 from seamark.cli.options import load_settings
 from seamark.cli.output import Output
 from seamark.clock import SystemClock
@@ -29,7 +30,7 @@ def bootstrap(data: str | None, config_file: str | None, another: bool, json: bo
         raise BadInput("engine memory keeps no tokens; start the server with --superadmin-token-file instead")
     logs.configure(level="warning", style="text")
     token, secret = asyncio.run(_made(settings, another=another))
-    _print(Output(json=json), token, secret)
+    say_minted(Output(json=json), token.id, token.type, secret)
     return 0
 
 
@@ -51,16 +52,3 @@ async def _made(settings: config.Settings, *, another: bool) -> tuple[Token, str
         return await superadmin.bootstrap(directory, another=another)
     finally:
         await log.close()
-
-
-def _print(output: Output, token: Token, secret: str) -> None:
-    if output.json:
-        output.line({"event": "minted", "id": token.id, "type": token.type, "secret": secret})
-        return
-    output.say(f"Token {token.id} of type {token.type}. Its secret is shown this once:")
-    output.say("")
-    output.say(f"  {secret}", style="bold")
-    output.say("")
-    output.say(
-        "Keep it as you would a password: send it as 'Authorization: Bearer <secret>', or put it into EXD_TOKEN."
-    )
