@@ -11,6 +11,7 @@ from seamark.bench import (
     append_local,
     fanout,
     flags_evaluate,
+    flags_watch,
     idle,
     notify_replay,
     notify_validate,
@@ -134,6 +135,13 @@ def test_evaluating_flags(bench: Bench) -> None:
     figures = [row.parameters["figure"] for row in rows]
     assert figures == [*flags_evaluate.CHAINS, "lint, cold", "lint, one file changed"]
     assert [row.unit for row in rows if row.target] == ["evaluations/s"]
+
+
+def test_watching_flags(bench: Bench) -> None:
+    rows = flags_watch.run(bench)
+    sound(rows)
+    assert rows[0].notes.startswith("lost 0")
+    assert [row.unit for row in rows if row.met] == ["bytes on the wire"]
 
 
 def test_selective_replay(bench: Bench) -> None:

@@ -34,11 +34,13 @@ def append_body(count: int, stamp: int = 0) -> bytes:
     return b'{"records":[%b]}' % b",".join([b'{"data":%b}' % payload(stamp)] * count)
 
 
-def request(method: str, path: str, body: bytes = b"") -> bytes:
+def request(method: str, path: str, body: bytes = b"", *, token: str = "", media: str = "application/json") -> bytes:
     """A whole HTTP/1.1 request, as a client library would send it."""
     head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAccept: */*\r\n"
+    if token:
+        head += f"Authorization: Bearer {token}\r\n"
     if body:
-        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        head += f"Content-Type: {media}\r\nContent-Length: {len(body)}\r\n"
     return head.encode() + b"\r\n" + body
 
 
@@ -111,18 +113,20 @@ class Unchunker:
         return b"".join(out)
 
 
-def ask(host: str, port: int, method: str, path: str, body: object = None) -> dict[str, object]:
+def ask(host: str, port: int, method: str, path: str, body: object = None, *, token: str = "") -> dict[str, object]:
     """One request of the set-up, outside any measurement."""
-    text = fetch(host, port, method, path, None if body is None else msgspec.json.encode(body))
+    text = fetch(host, port, method, path, None if body is None else msgspec.json.encode(body), token=token)
     found: dict[str, object] = msgspec.json.decode(text) if text else {}
     return found
 
 
-def fetch(host: str, port: int, method: str, path: str, body: bytes | None = None) -> bytes:
+def fetch(host: str, port: int, method: str, path: str, body: bytes | None = None, *, token: str = "") -> bytes:
     """The body of one answer, which must be a good one."""
     connection = http.client.HTTPConnection(host, port, timeout=60)
     try:
         headers = {} if body is None else {"Content-Type": "application/json"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         connection.request(method, path, body=body, headers=headers)
         answer = connection.getresponse()
         text = answer.read()

@@ -48,7 +48,7 @@ class ClosureRoutes:
         self._clock = clock
 
     def table(self) -> list[Route]:
-        return [row(watch_docs.OPERATIONS, "GET", PATH, self.closure)]
+        return [row(watch_docs.OPERATIONS, "GET", PATH, self.closure, hot=True)]
 
     async def closure(self, exchange: Exchange) -> None:
         wanted = read_wanted(exchange.query)

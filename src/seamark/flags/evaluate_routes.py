@@ -58,8 +58,8 @@ class EvaluateRoutes:
     def table(self) -> list[Route]:
         """Rows of the route table."""
         return [
-            row(OPERATIONS, "POST", EVALUATE, self.some),
-            row(OPERATIONS, "POST", f"{EVALUATE}/all", self.all),
+            row(OPERATIONS, "POST", EVALUATE, self.some, hot=True),
+            row(OPERATIONS, "POST", f"{EVALUATE}/all", self.all, hot=True),
             row(OPERATIONS, "OPTIONS", EVALUATE, self.preflight),
             row(OPERATIONS, "OPTIONS", f"{EVALUATE}/all", self.preflight),
         ]

@@ -50,7 +50,7 @@ class EventRoutes:
         }
 
     def table(self) -> list[Route]:
-        return [row(watch_docs.OPERATIONS, "GET", PATH, self.events)]
+        return [row(watch_docs.OPERATIONS, "GET", PATH, self.events, hot=True)]
 
     async def events(self, exchange: Exchange) -> None:
         query = read_query(exchange.query)

@@ -22,9 +22,10 @@ def row(
     handler: Handler,
     *,
     body_bytes_max: int = limits.SMALL_BODY_BYTES_MAX,
+    hot: bool = False,
 ) -> Route:
     """One row, described by `operations`."""
     summary, permission, described = operations[method, path]
     openapi = {"security": [{"bearer": [permission]}] if permission else [], **described}
     most = 0 if method in {"GET", "DELETE", "OPTIONS"} else body_bytes_max
-    return Route(method, path, handler, summary, "", flags_problem, most, openapi=openapi)
+    return Route(method, path, handler, summary, "", flags_problem, most, hot, openapi)
