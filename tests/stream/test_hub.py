@@ -60,9 +60,61 @@ async def test_equal_filters_share_a_group_and_an_empty_one_is_no_filter(world: 
     for chosen in (None, Filter(), Filter(exclude_nodes=["a", "b"]), Filter(exclude_nodes=["b", "a"])):
         world.watch(LegSpec(stream="s", filter=chosen), script=LineScript(dialect))
     await world.settle()
-    await world.append("s", "x")
+    await world.append("s", "x", "y")
     await world.settle()
     assert dialect.assembled == 2
+
+
+async def test_groups_that_are_given_one_record_alone_share_its_bytes(world: World) -> None:
+    await world.log.configure("s", StreamSettings())
+    dialect = LineDialect()
+    pipes = [
+        world.watch(LegSpec(stream="s", filter=Filter(exclude_nodes=[f"n{number}"])), script=LineScript(dialect))[1]
+        for number in range(5)
+    ]
+    await world.settle()
+    for turn in (1, 2):
+        await world.append("s", f"x{turn}", node="n0")
+        await world.settle()
+        assert dialect.assembled == turn
+        assert len({id(pipe.blocks[-1]) for pipe in pipes[1:]}) == 1
+    assert [len(seqs(pipe.frames)) for pipe in pipes] == [0, 2, 2, 2, 2]
+
+
+class Leaving(TapPipe):
+    """Its peer goes away just when something is written."""
+
+    def write(self, block: Block) -> None:
+        super().write(block)
+        if b"a" in block.raw:
+            self.leave()
+
+
+async def test_the_only_reader_of_a_group_may_leave_while_it_is_written_to(world: World) -> None:
+    await world.log.configure("s", StreamSettings())
+    session, _ = world.watch("s", pipe=Leaving())
+    other, rest = world.watch(LegSpec(stream="s", filter=Filter(exclude_nodes=["x"])))
+    await world.settle()
+    await world.append("s", "a")
+    await world.settle()
+    assert session.closed
+    assert not other.closed
+    assert seqs(rest.frames) == [1]
+
+
+async def test_the_only_reader_of_a_group_may_be_full_after_what_is_written(world: World) -> None:
+    await world.log.configure("s", StreamSettings())
+    session, pipe = world.watch("s", pipe=TapPipe(high=0))
+    await world.settle()
+    pipe.stalled = True
+    await world.append("s", "a", "b")
+    await world.settle()
+    assert session.paused
+    assert session.cursors()["s"].seq == 2
+    await world.append("s", "c")
+    pipe.drain()
+    await world.settle()
+    assert seqs(pipe.frames) == [1, 2, 3]
 
 
 async def test_projections_are_told_apart(world: World) -> None:

@@ -86,8 +86,15 @@ class TransportPipe(asyncio.Protocol):
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def write(self, block: Block) -> None:
-        if not self._closed:
-            self._send(block.framed if self._chunked else block.raw)
+        """Called for every delivery, so what is nearly always so is done without another call."""
+        if self._closed:
+            return
+        data = block.framed if self._chunked else block.raw
+        transport = self._transport
+        if transport is None:
+            self._send(data)
+        elif not transport.is_closing():
+            transport.write(data)
 
     def close(self, last: Block | None = None) -> None:
         if self.closing:

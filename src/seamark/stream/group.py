@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from seamark.log.record import Record
 from seamark.match.filter import Filter
-from seamark.stream.burst import Bounds, Burst, bounds_of, bursts
+from seamark.stream.burst import Bounds, bounds_of, bursts
 from seamark.stream.dialect import Dialect, Span, deliveries_of
 from seamark.stream.leg import Leg
 from seamark.stream.pipe import Block
@@ -29,7 +29,7 @@ class GroupKey(NamedTuple):
 class Encoding:
     """One projection within a channel: each record's fragment is made once, however many groups want it."""
 
-    __slots__ = ("_made", "bounds", "deliveries", "dialect", "groups")
+    __slots__ = ("_alone", "_made", "bounds", "deliveries", "dialect", "groups")
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -37,6 +37,17 @@ class Encoding:
         self.deliveries = deliveries_of(dialect)
         self.groups = 0
         self._made: dict[int, bytes] = {}
+        self._alone: dict[int, Block | None] = {}
+
+    def alone(self, record: Record, span: Span) -> Block | None:
+        """The burst of one record, which is the same for all groups that are given no other of the run: thousands of groups
+        want a record here and there."""
+        try:
+            return self._alone[record.seq]
+        except KeyError:
+            raw = self.dialect.assemble(self.fragments((record,)), span)
+            block = self._alone[record.seq] = Block(raw) if raw else None
+            return block
 
     def fragments(self, records: Sequence[Record]) -> list[bytes]:
         fragment = self.dialect.fragment
@@ -52,8 +63,9 @@ class Encoding:
         return out
 
     def forget(self) -> None:
-        """The burst is over."""
+        """The run is over."""
         self._made.clear()
+        self._alone.clear()
 
 
 def _nowhere(block: Block) -> None:
@@ -137,12 +149,17 @@ class Group:
     def deliver(self, records: Sequence[Record], span: Span, now: float) -> int:
         """Encode once, write to all. Returns how many records were handed out, over all members."""
         encoding = self.encoding
-        handed = 0
         self.wrote_at = now
-        self._to = span.after
-        for burst in bursts(encoding.dialect, records, encoding.fragments(records), span, encoding.bounds):
-            handed += burst.records * len(self)
-            self._hand_out(burst, last=burst.span.to == span.to)
+        if len(records) == 1:
+            handed = len(self)
+            self._hand_out(encoding.alone(records[0], span), span, last=True)
+        else:
+            handed = 0
+            fragments = encoding.fragments(records)
+            for burst in bursts(encoding.dialect, records, fragments, span, encoding.bounds):
+                handed += burst.records * len(self)
+                block = Block(burst.raw) if burst.raw else None
+                self._hand_out(block, burst.span, last=burst.span.to == span.to)
         if encoding.deliveries is not None:
             encoding.deliveries.value += handed
         return handed
@@ -151,18 +168,20 @@ class Group:
         """The whole run is delivered: the channel's position speaks for the members again."""
         self._to = None
 
-    def _hand_out(self, burst: Burst, *, last: bool) -> None:
-        block = Block(burst.raw) if burst.raw else None
-        self._before, self._to = burst.span.after, burst.span.to
+    def _hand_out(self, block: Block | None, span: Span, *, last: bool) -> None:
+        self._before, self._to = span.after, span.to
         if block is not None and self.writes:
             self._write(block)
         if self.own:
             for leg in tuple(self.own):
                 if leg.group is self:
-                    leg.session.deliver(leg, block, burst.span, last=last)
+                    leg.session.deliver(leg, block, span, last=last)
 
     def _write(self, block: Block) -> None:
         """The hot loop. A pipe that raises, against its contract, costs its own reader only."""
+        if len(self.writes) == 1:
+            self._write_to_the_only_one(block)
+            return
         self._writing = writing = iter(self.writes)
         while True:
             try:
@@ -170,13 +189,23 @@ class Group:
                     write(block)
                 break
             except Exception as error:
-                leg = self.legs[len(self.writes) - length_hint(writing) - 1]
-                _log.error(events.FANOUT_FAILED, stream=self.channel.stream, exc_info=True)
-                if leg is not None:
-                    leg.session.fail(error)
+                self._cannot_write(self.legs[len(self.writes) - length_hint(writing) - 1], error)
         self._writing = None
         if self._holes:
             self._close_holes()
+
+    def _write_to_the_only_one(self, block: Block) -> None:
+        """The same without what the loop needs to be left by others: whoever leaves in here was the last."""
+        leg = self.legs[0]
+        try:
+            self.writes[0](block)
+        except Exception as error:
+            self._cannot_write(leg, error)
+
+    def _cannot_write(self, leg: Leg | None, error: Exception) -> None:
+        _log.error(events.FANOUT_FAILED, stream=self.channel.stream, exc_info=True)
+        if leg is not None:
+            leg.session.fail(error)
 
     def _close_holes(self) -> None:
         self._holes = False
