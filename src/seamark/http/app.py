@@ -57,6 +57,13 @@ if TYPE_CHECKING:
     from seamark.config import Settings
 
 
+_REALMS = (
+    Realm(paths.ROOT, topics_problem, paths.topic_in),
+    *(Realm(prefix, flags_problem, keyed=False) for prefix in FLAGS_REALMS),
+    Realm(NOTIFY_ROOT, catalogue_problem, keyed=False),
+)
+
+
 class Assembly:
     """One log, one hub, one route table. Make it inside the running loop; `drain` and then `close` it there."""
 
@@ -101,11 +108,7 @@ class Assembly:
             self.routes(clock),
             authenticate=_authenticator(keys, closed=gate.decides and not settings.allow_insecure),
             inflight=InFlight(settings.max_inflight_per_key),
-            realms=[
-                Realm(paths.ROOT, topics_problem, paths.topic_in),
-                *(Realm(prefix, flags_problem, keyed=False) for prefix in FLAGS_REALMS),
-                Realm(NOTIFY_ROOT, catalogue_problem, keyed=False),
-            ],
+            realms=_REALMS,
             metrics=self.metrics,
             clock=clock,
             access_log=AccessLog() if settings.access_log else None,
