@@ -19,6 +19,8 @@ from tests.certificate import make_pair
 from tests.conformance.command import Aviso
 from tests.conformance.rig import SCHEMA, connect, listening, replay, sequences, serving, tick, wait_for_watches
 
+pytestmark = pytest.mark.slow  # many processes
+
 ADMINS = {"ocean": ["admin"]}
 ROLES = {
     "guarded": SCHEMA["ticks0"]

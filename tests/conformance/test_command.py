@@ -15,6 +15,8 @@ from tests.conformance.command import Aviso
 from tests.conformance.receiver import receiving
 from tests.conformance.rig import POLYGON, SCHEMA, wait_until
 
+pytestmark = pytest.mark.slow  # many processes
+
 
 @pytest.fixture
 def aviso(server: ServerProcess, tmp_path: Path) -> Aviso:
