@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import structlog
 
 # What is logged is shown with a test that fails. By default structlog draws an exception with the source around every frame,
@@ -12,3 +14,7 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+# No test asks a server that the world vouches for, and every HTTP client would read the certificates of all who do.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = os.devnull
