@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from seamark.match.entry import Entry
 from seamark.match.group import Group, Signature
 from seamark.match.plan import Slot, Tuning
+from seamark.match.spatial import Polygon
 from seamark.match.view import View
 
 T = TypeVar("T")
@@ -114,4 +115,8 @@ class Bucket(Generic[T]):
 
 
 def _columnar(entry: Entry[T]) -> bool:
-    return bool(entry.plan.ranges) or entry.plan.area is not None
+    """Whether columns can answer for it: a tangled ring is no polygon that they could hold."""
+    area = entry.filter.area
+    if isinstance(area, Polygon) and area.shape.tangled:
+        return False
+    return bool(entry.plan.ranges) or area is not None

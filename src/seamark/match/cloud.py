@@ -6,9 +6,7 @@ from __future__ import annotations
 import numpy as np
 import shapely
 
-from seamark.match.shape import PAIR_BYTES, Bounds, Shape
-
-_NOTHING = shapely.Polygon()
+from seamark.match.shape import PAIR_BYTES, Bools, Bounds, Floats, Shape
 
 
 class Scatter(Shape):
@@ -19,10 +17,18 @@ class Scatter(Shape):
     def __init__(self, pairs: bytes, bounds: Bounds) -> None:
         self.bounds = bounds
         self.vertices = len(pairs) // PAIR_BYTES
-        self.edge = None
-        self.solid = _NOTHING
         self.reach = shapely.multipoints(np.frombuffer(pairs).reshape(-1, 2))
         self.heavy = False  # a prepared polygon is quicker with many points than prepared points with a polygon
+
+    def samples(self) -> Floats:
+        found: Floats = shapely.get_coordinates(self.reach)
+        return found
+
+    def contains(self, lat: float, lon: float) -> bool:
+        return False
+
+    def contains_each(self, lats: Floats, lons: Floats) -> Bools:
+        return np.zeros(len(lats), dtype=np.bool_)
 
 
 class Cloud:

@@ -165,7 +165,7 @@ class Group(Generic[T]):
         if self._area is Point:
             return shape.contains_each(self._box[0][rows], self._box[1][rows])
         reaches = self._shapes[rows]
-        if not self._heavies:
+        if not self._heavies or shape.tangled:
             return shape.meets(reaches)
         # The prepared form of the side with more vertices pays most.
         heavier = self._vertices[rows] >= max(HEAVY_VERTICES, shape.vertices)

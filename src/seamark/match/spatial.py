@@ -16,6 +16,7 @@ from seamark.errors import BadFilter
 from seamark.log.record import Geometry
 from seamark.match.cloud import Cloud
 from seamark.match.shape import Bounds, Shape
+from seamark.match.tangle import shape_of
 
 PAIRS_MIN = 4  # three vertices and the first one again
 CLOUD_MARK = "points:"
@@ -41,7 +42,7 @@ class Polygon:
     def shape(self) -> Shape:
         """Built on first use."""
         if self._shape is None:
-            self._shape = Shape(self.ring, self.bounds)
+            self._shape = shape_of(self.ring, self.bounds)
         return self._shape
 
     def __eq__(self, other: object) -> bool:
