@@ -11,6 +11,7 @@ import msgspec
 import pytest_asyncio
 
 from tests.topics.rig import TopicsRig
+from tests.topics.viewing import frames_of, settle, watch
 
 KINDS: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
@@ -156,6 +157,28 @@ async def test_every_body_and_answer_has_its_members(call: Caller) -> None:
             error = operation["responses"]["default"]["content"]["application/json"]["schema"]["properties"]
             assert list(error) == ["error"]
             assert set(error["error"]["properties"]) == {"code", "message", "detail"}
+
+
+async def test_the_streams_that_are_shown_are_as_streams_are(call: Caller, rig: TopicsRig) -> None:
+    await rig.call("PUT", "/topics/orders", {"cap_records": 1})
+    await rig.write("orders", *range(2), node="node-B")
+    viewer = await watch(rig, "orders")
+    await rig.call("DELETE", "/topics/orders")
+    await settle()
+    shown = call.paths["/v0/watch/{wid}"]["get"]["responses"]["200"]["content"]["text/event-stream"]["example"]
+    assert shown.startswith("retry: 2000\n\n")
+    frames = [frame for frame in frames_of(shown.encode()) if frame.event != "hb"]
+    assert [(frame.event, list(frame.body), list(frame.place)) for frame in frames] == [
+        (frame.event, list(frame.body), list(frame.place)) for frame in viewer.frames
+    ]
+    work = call.paths["/v0/topics/{topic}/work"]["get"]["responses"]["200"]["content"]["text/event-stream"]["example"]
+    retry, job, heartbeat, end = work.split("\n\n")
+    assert (retry, heartbeat, end) == ("retry: 2000", ": hb", "")
+    place, event, data = job.split("\n")
+    assert (place, event) == ("id: 1", "event: job")
+    assert list(msgspec.json.decode(data.removeprefix("data: "))) == [
+        "topic", "$seq", "lease_id", "deadline", "$ts", "$tag", "deliveries", "data", "meta",
+    ]  # fmt: skip
 
 
 async def test_a_body_s_defaults_are_those_it_is_read_with(call: Caller) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.json import encode
+
 from seamark.topics.model import TopicConfig
 from seamark.wire.shape import Schema, of_example, of_type
 
@@ -55,6 +57,13 @@ def json(example: object, text: str, **named: Schema) -> Operation:
     """An answer; `named` are the members of which the example does not say all."""
     schema = of_example(example, _NAMED | named)
     return {"description": text, "content": {"application/json": {"schema": schema, "example": example}}}
+
+
+def events(text: str, *frames: tuple[str, str, object]) -> Operation:
+    """A stream; `frames` are an id, an event and its data each."""
+    shown = "".join(f"id: {place}\nevent: {event}\ndata: {encode(data).decode()}\n\n" for place, event, data in frames)
+    content = {"schema": {"type": "string"}, "example": f"retry: 2000\n\n{shown}: hb\n\n"}
+    return {"description": text, "content": {"text/event-stream": content}}
 
 
 def body(example: object, *, required: bool = True) -> Operation:

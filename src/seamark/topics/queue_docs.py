@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from seamark.topics.docs import PERFORMANCE, Operation, body, each, json, query
+from seamark.topics.docs import PERFORMANCE, Operation, body, each, events, json, query
 
 _LEASE = "lease_9f3c0a7be1d24c55"
-_CLAIMED = {
-    "topic": "jobs",
-    "claimed": [
-        {
-            "$seq": 1, "lease_id": _LEASE, "deadline": 1_780_000_030_000, "$ts": 1_780_000_000_000, "$tag": "mail",
-            "deliveries": 1, "data": {"to": "ada@example.org"}, "meta": {"trace": "4f1d"},
-        }
-    ],
-    "count": 1, "ready": 11, "performance": PERFORMANCE,
+_JOB = {
+    "$seq": 1, "lease_id": _LEASE, "deadline": 1_780_000_030_000, "$ts": 1_780_000_000_000, "$tag": "mail",
+    "deliveries": 1, "data": {"to": "ada@example.org"}, "meta": {"trace": "4f1d"},
 }  # fmt: skip
+_CLAIMED = {"topic": "jobs", "claimed": [_JOB], "count": 1, "ready": 11, "performance": PERFORMANCE}
 _HELD = {"node": "worker-1", "seqs": [1, 2], "lease_ids": [_LEASE, ""]}
 _STANDING = {"ready": 10, "in_flight": 1, "performance": PERFORMANCE}
 
@@ -70,10 +65,10 @@ OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
                 query("token", "string", "the key, for browsers, which cannot send headers on an event stream"),
             ],
             "responses": {
-                "200": {
-                    "description": "events: job, error; what the stream holds when it ends is given to others at once",
-                    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-                }
+                "200": events(
+                    "`job`; `error` when the server ends the stream. What it holds when it ends is given to others at once",
+                    ("1", "job", {"topic": "jobs", **_JOB}),
+                )
             },
         },
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seamark.topics.docs import PERFORMANCE, Operation, body, each, header, json, query
+from seamark.topics.docs import PERFORMANCE, Operation, body, each, events, header, json, query
 
 _BODY = {
     "node": "web-1", "topics": {"orders": {"from_seq": 4096}, "notifications": {"tail": True}}, "limit": 256,
@@ -14,6 +14,25 @@ _CREATED = {
     "wid": "wid_BuRguGorNdVFWNQULz-rrw", "stream_url": "/v0/watch/wid_BuRguGorNdVFWNQULz-rrw", "session_ttl_ms": 300_000,
     "topics": {"orders": _START}, "performance": PERFORMANCE,
 }  # fmt: skip
+
+_RECORD = {"$seq": 4097, "$ts": 1_748_467_200_111, "$node": "node-B", "data": {"sku": "AEROPRESS-GO", "qty": 1}}
+_FRAMES = (
+    (
+        "eyJvcmRlcnMiOjQwOTZ9",
+        "tombstone",
+        {
+            "topic": "orders", "reason": "from_seq_too_old", "gap_from": 3001, "gap_to": 4096, "earliest_seq": 4097,
+            "head_seq": 4097,
+        },
+    ),
+    (
+        "eyJvcmRlcnMiOjQwOTd9",
+        "record",
+        {"topic": "orders", "records": [_RECORD], "from_seq": 4096, "to_seq": 4097, "head_seq": 4097},
+    ),
+    ("eyJvcmRlcnMiOjQwOTd9", "caught-up", {"topic": "orders", "head_seq": 4097}),
+    ("eyJvcmRlcnMiOjQwOTd9", "topic-deleted", {"topic": "orders", "head_seq": 4097, "reason": "deleted"}),
+)  # fmt: skip
 
 OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
     ("POST", "/v0/watch"): (
@@ -32,10 +51,11 @@ OPERATIONS: dict[tuple[str, str], tuple[str, Operation]] = {
                 header("Last-Event-ID", "the last event that was seen: takes the session back to it, never forward"),
             ],
             "responses": {
-                "200": {
-                    "description": "events: record, tombstone, caught-up, topic-deleted, error",
-                    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-                }
+                "200": events(
+                    "`record`, `tombstone`, `caught-up` and `topic-deleted`, each with the places in all topics as its id; "
+                    "`error` when the server ends the stream; a comment when there is nothing to say",
+                    *_FRAMES,
+                )
             },
         },
     ),
