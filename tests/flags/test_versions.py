@@ -12,6 +12,7 @@ from seamark.flags import rows
 from seamark.flags.versions import Versions
 from seamark.log.protocol import Append, Put, Shelf
 from seamark.manifest.closure import closure_hash, index_of
+from seamark.manifest.lint import lint
 from seamark.manifest.subscription import FlagList, parse_flag_list
 from seamark.testing.engines import EmbeddedRig
 from seamark.testing.rig import LogRig
@@ -47,6 +48,31 @@ async def test_versions_count_from_one_and_are_found_again(rig: LogRig) -> None:
         assert (await finder.current("acme", "ns")) is await finder.at("acme", "ns", 2)
         assert await finder.at("acme", "ns", 3) is None
         assert await finder.at("acme", "other", 1) is None
+
+
+async def test_whoever_asks_for_a_version_that_has_to_be_read_shares_the_reading(
+    rig: LogRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart all clients come back at once."""
+    await commit(Versions(rig.log, rig.clock), manifest({"a": flag()}))
+    fresh, read = Versions(rig.log, rig.clock), 0
+
+    def counted(*args: object, **more: object) -> object:
+        nonlocal read
+        read += 1
+        return lint(*args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("seamark.flags.versions.lint", counted)
+    leaving = asyncio.create_task(fresh.at("acme", "ns", 1))
+    await asyncio.sleep(0)
+    staying = [asyncio.create_task(fresh.at("acme", "ns", 1)) for _ in range(20)]
+    await asyncio.sleep(0)
+    leaving.cancel()
+    found = await asyncio.gather(*staying)
+    assert read == 1
+    assert {id(version) for version in found} == {id(found[0])}
+    assert found[0] is not None
+    assert found[0].is_read
 
 
 async def test_namespaces_do_not_know_of_one_another(rig: LogRig) -> None:

@@ -73,8 +73,13 @@ class Tars:
         making = self._making.get(key)
         if making is None:
             making = self._making[key] = asyncio.create_task(self._make(key, version, closure))
-            making.add_done_callback(lambda _: self._making.pop(key, None))
+            making.add_done_callback(lambda done: self._has_made(key, done))
         return await asyncio.shield(making)
+
+    def _has_made(self, key: _Key, making: asyncio.Task[bytes]) -> None:
+        del self._making[key]
+        if not making.cancelled():
+            making.exception()  # whoever waits is told; if nobody does any more, that is no fault
 
     async def _make(self, key: _Key, version: Version, closure: Closure) -> bytes:
         files = await self._files(version, closure)
