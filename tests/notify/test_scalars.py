@@ -171,3 +171,17 @@ def test_beyond_floats() -> None:
 def test_long_numbers_are_noticed() -> None:
     assert has_long_numbers(b"[1234567890123456789]")
     assert not has_long_numbers(b"[123456789012345678,123456789012345678]")
+    assert not has_long_numbers(b'{"at":"1234567890123456789"}')
+    assert not has_long_numbers(b'["1234567890123456789123456789012345678","1234567890123456789"]')
+
+
+@given(st.integers(2**63, 2**80) | st.integers(-(2**80), -(2**63) - 1), st.sampled_from(["", " ", "\t", "\r\n"]))
+def test_no_integer_beyond_64_bits_is_overlooked(number: int, space: str) -> None:
+    for text in (
+        f"[{space}{number}]",
+        f'{{"a":{space}{number}}}',
+        f'["{"1" * 40}\\"{"1" * 40}",{number}]',
+        f"[0,{space}{number},1]",
+        f"{space}{number}",
+    ):
+        assert has_long_numbers(text.encode())

@@ -16,6 +16,7 @@ ENCODER = msgspec.json.Encoder(order="sorted")
 UNSIGNED_MAX = 2**64 - 1
 SIGNED_MIN = -(2**63)
 _LONG_NUMBER = b"0" * 19  # digits of which 64 bits may be too few
+_QUOTE = ord('"')
 _DIGITS_ALIKE = bytes.maketrans(b"123456789", b"000000000")
 
 
@@ -42,8 +43,12 @@ def decimal_text(number: float) -> str:
 
 
 def has_long_numbers(body: bytes) -> bool:
-    """Whether some number in a text may be beyond 64 bits: cheap, and sometimes yes without need."""
-    return _LONG_NUMBER in body.translate(_DIGITS_ALIKE)
+    """Whether some integer in a text may be beyond 64 bits: cheap, and sometimes yes without need."""
+    alike = body.translate(_DIGITS_ALIKE)
+    at = alike.find(_LONG_NUMBER)
+    while at > 0 and alike[at - 1] == _QUOTE:  # a string that begins with digits, as stamps do: what follows it counts
+        at = alike.find(_LONG_NUMBER, alike.find(b'"', at))
+    return at >= 0
 
 
 def within_64_bits(value: Any) -> Any:
