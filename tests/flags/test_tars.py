@@ -63,6 +63,21 @@ async def test_the_size_is_that_of_the_archive(shelf: Shelf) -> None:
     assert shelf.made == 0
 
 
+async def test_the_size_is_worked_out_once_for_all_who_wait(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = await shelf.commit(FILES)
+    read: list[str] = []
+    content = shelf.versions.content
+
+    def counted(version: Version, path: str) -> bytes:
+        read.append(path)
+        return content(version, path)
+
+    monkeypatch.setattr(shelf.versions, "content", counted)
+    closure = version.closure(EVERY_FLAG)
+    assert len(set(await asyncio.gather(*(shelf.tars.size(version, closure) for _ in range(20))))) == 1
+    assert len(read) == len(FILES)
+
+
 async def test_what_is_kept_is_bounded(rig: LogRig, monkeypatch: pytest.MonkeyPatch) -> None:
     version = await Shelf(rig).commit(FILES)
     first, second = (version.closure(parse_flag_list(key)) for key in ("f1", "f2"))

@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
+from seamark.flags.once import Once
 from seamark.flags.version import Closure, Version
 from seamark.flags.versions import Versions
 from seamark.limits import FLAG_TAR_BYTES_KEPT, FLAG_TAR_SIZES_KEPT_MAX
@@ -48,7 +49,8 @@ class Tars:
         self._versions = versions
         self._tars: _Kept[bytes] = _Kept(FLAG_TAR_BYTES_KEPT)
         self._sizes: _Kept[int] = _Kept(FLAG_TAR_SIZES_KEPT_MAX)
-        self._making: dict[_Key, asyncio.Task[bytes]] = {}
+        self._making: Once[_Key, bytes] = Once()
+        self._measuring: Once[_Key, int] = Once()
         self._packed = metrics.counter("seamark_flags_archives_total")
 
     def size_now(self, version: Version, closure: Closure) -> int:
@@ -59,27 +61,17 @@ class Tars:
 
     async def size(self, version: Version, closure: Closure) -> int:
         """The same, with pauses."""
-        size = self._sizes.get((version.stream, closure.hash))
-        return (
-            self._sized((version.stream, closure.hash), await self._files(version, closure)) if size is None else size
-        )
+        key = (version.stream, closure.hash)
+        size = self._sizes.get(key)
+        return size or await self._measuring.share(key, lambda: self._measure(key, version, closure))
 
     async def archive(self, version: Version, closure: Closure) -> bytes:
-        """A closure's archive. Whoever asks while it is being made waits for the same one."""
+        """A closure's archive."""
         key = (version.stream, closure.hash)
-        archive = self._tars.get(key)
-        if archive is not None:
-            return archive
-        making = self._making.get(key)
-        if making is None:
-            making = self._making[key] = asyncio.create_task(self._make(key, version, closure))
-            making.add_done_callback(lambda done: self._has_made(key, done))
-        return await asyncio.shield(making)
+        return self._tars.get(key) or await self._making.share(key, lambda: self._make(key, version, closure))
 
-    def _has_made(self, key: _Key, making: asyncio.Task[bytes]) -> None:
-        del self._making[key]
-        if not making.cancelled():
-            making.exception()  # whoever waits is told; if nobody does any more, that is no fault
+    async def _measure(self, key: _Key, version: Version, closure: Closure) -> int:
+        return self._sized(key, await self._files(version, closure))
 
     async def _make(self, key: _Key, version: Version, closure: Closure) -> bytes:
         files = await self._files(version, closure)

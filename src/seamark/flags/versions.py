@@ -17,6 +17,7 @@ import msgspec
 from seamark.clock import NS_PER_SECOND, Clock
 from seamark.errors import Fault, HeadConflict, SeamarkError, StreamNotFound, VersionConflict
 from seamark.flags import rows
+from seamark.flags.once import Once
 from seamark.flags.rows import owner_of, stream_of
 from seamark.flags.version import Entry, Facts, Version
 from seamark.limits import (
@@ -84,7 +85,7 @@ class Versions:
         self._kept_files = 0
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._reading = asyncio.Lock()
-        self._readings: dict[Version, asyncio.Task[None]] = {}
+        self._readings: Once[Version, None] = Once()
 
     # -- finding
 
@@ -242,17 +243,7 @@ class Versions:
         return _passed(version, lint(self.files(version), slug=owner_of(version.stream)[1]))
 
     async def _read_apart(self, version: Version) -> None:
-        """Once for all who wait for it, and to its end also when some of them leave."""
-        reading = self._readings.get(version)
-        if reading is None:
-            reading = self._readings[version] = asyncio.create_task(self._learn(version))
-            reading.add_done_callback(lambda done: self._has_read(version, done))
-        await asyncio.shield(reading)
-
-    def _has_read(self, version: Version, reading: asyncio.Task[None]) -> None:
-        del self._readings[version]
-        if not reading.cancelled():
-            reading.exception()  # whoever waits is told; if nobody does any more, that is no fault
+        await self._readings.share(version, lambda: self._learn(version))
 
     async def _learn(self, version: Version) -> None:
         files: dict[str, bytes] = {}
