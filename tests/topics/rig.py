@@ -18,10 +18,16 @@ from seamark.topics.surface import TopicsSurface
 
 class TopicsRig:
     """Make it inside a running loop; `close` it there. `environment` is that of the server; with `data` its engine is
-    the embedded one, in that directory."""
+    the embedded one, in that directory. With `clock` time goes on from where another rig's was."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None, *, data: Path | None = None) -> None:
-        self.clock = ManualClock()
+    def __init__(
+        self,
+        environment: Mapping[str, str] | None = None,
+        *,
+        data: Path | None = None,
+        clock: ManualClock | None = None,
+    ) -> None:
+        self.clock = clock or ManualClock()
         flags = {"engine": "memory"} if data is None else {"engine": "embedded", "data": str(data)}
         settings = config.load(flags, environ=environment or {}, directory=Path(__file__).parent)
         self.assembly = Assembly(settings, clock=self.clock)
