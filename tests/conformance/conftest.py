@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyaviso
 import pytest
 
 from seamark.testing.server import ServerProcess
+from tests.certificate import make_pair
 from tests.conformance.rig import TICKS, connect, serving
 
 
@@ -19,13 +19,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield process
 
 
-@pytest.fixture(autouse=True)
-def nobodys_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The client looks for settings in the environment and at home."""
-    for name in [name for name in os.environ if name.startswith("AVISO_") or name.lower().endswith("_proxy")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("AVISO_CLIENT_CONFIG_FILE", str(tmp_path / "no-such-file.yaml"))
+@pytest.fixture(scope="module", autouse=True)
+def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The client looks for settings in the environment and at home, and does not begin without a certificate to trust."""
+    home = tmp_path_factory.mktemp("home")
+    make_pair(home / "cert.pem", home / "key.pem")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AVISO_") or name.lower().endswith("_proxy")]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(home))
+        patch.setenv("SSL_CERT_FILE", str(home / "cert.pem"))
+        patch.delenv("SSL_CERT_DIR", raising=False)
+        yield
 
 
 @pytest.fixture

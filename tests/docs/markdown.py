@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import certifi
+
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^(`{3,})([^`\n]*)\n(.*?)^\1[ ]*$", re.MULTILINE | re.DOTALL)
 
@@ -48,4 +50,9 @@ def clean_environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("SEAMARK_", "EXD_", "AVISO_")) and not name.lower().endswith("_proxy")
     }
-    return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"}
+    kept.pop("SSL_CERT_DIR", None)
+    # Clients of others do not begin on a machine that trusts nobody.
+    return kept | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}",
+        "SSL_CERT_FILE": certifi.where(),
+    }
