@@ -338,6 +338,17 @@ def test_a_key_that_nobody_reads_is_told_in_the_log(tmp_path: Path) -> None:
     assert [row["key"] for row in rows if row["event"] == "setting.ignored"] == ["watch_endpoint.replay_batchsize"]
 
 
+@pytest.mark.parametrize(("strict", "told"), [(False, ["thing"]), (True, None)])
+def test_a_schema_that_is_not_strict_is_told_in_the_log(tmp_path: Path, strict: bool, told: list[str] | None) -> None:
+    thing = {
+        "topic": {"base": "thing", "key_order": ["n"]},
+        "identifier": {"n": {"type": "IntHandler", "required": True}},
+    }
+    with server(tmp_path, {"notification_schema": {"thing": thing}, "notification_schema_strict": strict}) as process:
+        rows = [json.loads(line) for line in process.stderr.read_text().splitlines() if line.startswith("{")]
+    assert [row["event_types"] for row in rows if row["event"] == "schema.not_strict"] == ([told] if told else [])
+
+
 def test_config_shows_what_the_file_and_the_variables_say(tmp_path: Path) -> None:
     file = written(tmp_path, yaml.safe_dump(document()))
     done = run("config", "--config", str(file), cwd=tmp_path, AVISOSERVER_WATCH_ENDPOINT__REPLAY_BATCH_SIZE="9")

@@ -23,20 +23,22 @@ def serve(config_file: str | None, **flags: str | bool | None) -> int:
     check_settings(settings)
     style = ("text" if sys.stderr.isatty() else "json") if settings.log_style == "auto" else settings.log_style
     logs.configure(level=settings.log_level, style=style)
-    _say_what_is_unread(settings)
+    _say_what_is_loose(settings)
     _look_at_ports(settings)
     from seamark.http import app  # late, so that a bad setting is told before everything is loaded
 
     return app.serve(settings, on_ready=lambda base_url: _welcome(settings, base_url))
 
 
-def _say_what_is_unread(settings: config.Settings) -> None:
-    """A notify server ignores keys that it does not know, and so do we, but not silently."""
+def _say_what_is_loose(settings: config.Settings) -> None:
+    """A notify server ignores keys that it does not know, and event types if it is told to, and so do we, but not silently."""
     if settings.notify:
-        from seamark.notify.settings import unread  # late, as below
+        from seamark.notify.settings import permitted, unread  # late, as below
 
         for key in unread(settings.notify):
             logs.logger("cli").warning(events.SETTING_IGNORED, key=key)
+        if event_types := permitted(settings):
+            logs.logger("cli").warning(events.SCHEMA_NOT_STRICT, event_types=event_types)
 
 
 def _look_at_ports(settings: config.Settings) -> None:

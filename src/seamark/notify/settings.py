@@ -96,6 +96,12 @@ def unread(notify: Mapping[str, object]) -> list[str]:
     return [name for name in _leaves(notify, "") if name not in known] + ignored(notify.get(ROOT))
 
 
+def permitted(settings: Settings) -> list[str]:
+    """The event types that have a schema, where others are taken too."""
+    raw = settings.notify.get(ROOT)
+    return sorted(map(str, raw)) if isinstance(raw, Mapping) and settings.contract[contract.STRICT] is False else []
+
+
 def refuse(settings: Settings, name: str, why: str, accepts: str) -> NoReturn:
     """Stop the start."""
     source = settings.sources.get(name)

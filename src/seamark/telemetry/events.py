@@ -33,6 +33,9 @@ SERVER_CUT = _event("server.cut", "warning", "The grace time ran out with connec
 SETTING_IGNORED = _event(
     "setting.ignored", "warning", "The file of a notify server has a key that nothing here reads; it may be misspelt."
 )
+SCHEMA_NOT_STRICT = _event(
+    "schema.not_strict", "warning", "Event types that the schema does not name are taken as well, with any fields."
+)
 REQUEST = _event("http.request", "info", "One answered request (the access log).")
 REQUEST_FAILED = _event(
     "http.request_failed", "error", "A route raised something that is not a SeamarkError; the client got a 500."
@@ -80,6 +83,11 @@ FLAGS_PRUNE_FAILED = _event(
 )
 FLAGS_CHANGED = _event(
     "flags.changed", "info", "A tenant, namespace, token or manifest was changed; the audit log has the whole of it."
+)
+AUDIT_OWED = _event(
+    "flags.audit_owed",
+    "warning",
+    "A version was stored with its line of the audit log, which the store would not append; it is appended with the next.",
 )
 SUPERADMIN_ADOPTED = _event(
     "flags.superadmin_adopted",
