@@ -133,6 +133,12 @@ def check_put(put: Put) -> int:
 def _check_subject(subject: tuple[str, ...]) -> None:
     if type(subject) is not tuple or len(subject) > limits.SUBJECT_TOKENS_MAX:
         raise BadInput(f"a subject has at most {limits.SUBJECT_TOKENS_MAX} tokens", max=limits.SUBJECT_TOKENS_MAX)
+    try:
+        whole = "".join(subject)
+    except TypeError:
+        whole = ""  # something in it is no text
+    if whole and whole.isascii() and len(whole) <= limits.SUBJECT_BYTES_MAX:
+        return  # nearly always; else it is said what is wrong with which token
     for token in subject:
         check_text("subject token", token, limits.SUBJECT_BYTES_MAX, empty=True)
     if sum(len(token.encode()) for token in subject) > limits.SUBJECT_BYTES_MAX:

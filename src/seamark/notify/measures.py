@@ -76,6 +76,7 @@ class Measures:
             metrics.gauge("aviso_http_requests_in_flight", method) for method in ("POST", "DELETE", "GET")
         )
         self._users: dict[tuple[str, str], int] = {}
+        self._operations: dict[tuple[str, bool], tuple[Counter, Histogram]] = {}
         metrics.gauge("aviso_build_info", version).value = 1
         for operation in OPERATIONS:
             for outcome in ("ok", "error"):
@@ -84,12 +85,14 @@ class Measures:
     def of(self, event: EventType | None) -> Kind:
         return self._generic if event is None else self._kinds[event.name]
 
-    def operation(self, name: str, seconds: float | None, *, ok: bool) -> None:
+    def operation(self, name: str, seconds: float, *, ok: bool) -> None:
         """One more thing asked of the log."""
-        labels = (self._backend, name, "ok" if ok else "error")
-        self._metrics.counter("aviso_backend_operations_total", *labels).value += 1
-        if seconds is not None:
-            self._metrics.histogram("aviso_backend_operation_duration_seconds", *labels).observe(seconds)
+        try:
+            count, durations = self._operations[name, ok]
+        except KeyError:
+            count, durations = self._operations[name, ok] = self._operation(name, "ok" if ok else "error")
+        count.value += 1
+        durations.observe(seconds)
 
     def batches(self) -> Counter:
         """Batches of history that were read."""
@@ -116,6 +119,13 @@ class Measures:
             del self._users[key]
         users = self._metrics.gauge("aviso_sse_unique_users_active", route)
         users.value = sum(1 for known, _ in self._users if known == route)
+
+    def _operation(self, name: str, outcome: str) -> tuple[Counter, Histogram]:
+        labels = (self._backend, name, outcome)
+        return (
+            self._metrics.counter("aviso_backend_operations_total", *labels),
+            self._metrics.histogram("aviso_backend_operation_duration_seconds", *labels),
+        )
 
     def _kind(self, label: str) -> Kind:
         def count(status: str) -> Counter:
