@@ -128,6 +128,12 @@ class Listener:
     def ended(self) -> bool:
         return self.pipe.ended
 
+    def forget(self) -> None:
+        """What was said so far is not looked at again."""
+        self.pipe.taken.clear()
+        self.pipe.blocks.clear()
+        self._seen = 0
+
     async def mirrors(self) -> dict[str, dict[str, bytes]]:
         """The files of each namespace, after all that was said since this was asked before; every hash and every chain of
         hashes must hold."""
