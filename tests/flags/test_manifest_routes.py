@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from seamark.errors import WriteFailed
 from seamark.flags import audit
+from seamark.log.protocol import Append, Receipt
 from seamark.manifest.archive import pack, unpack
 from seamark.testing.server import ServerProcess
 from tests.flags.house import ACME, BASE, FlagsHouse
@@ -272,7 +274,7 @@ async def test_a_crash_between_a_version_and_its_line_leaves_the_line_owed(
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(audit, "pay", crash)
+        patch.setattr(audit.Debts, "pay", crash)
         await push(house, ONE, status=500)
     await house.close()
     again = await FlagsHouse.opened(data=tmp_path)
@@ -285,6 +287,38 @@ async def test_a_crash_between_a_version_and_its_line_leaves_the_line_owed(
     entries = (await once.call("GET", "/audit"))["entries"]
     assert sum(one["action"] == "manifest.push" for one in entries) == 1
     await once.close()
+
+
+async def test_a_line_that_the_store_refuses_comes_with_the_next(
+    house: FlagsHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = house.assembly.log.append
+
+    async def refuse(one: Append) -> Receipt:
+        if one.stream == audit.STREAM:
+            raise WriteFailed("the disk is full")
+        return await append(one)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(house.assembly.log, "append", refuse)
+        assert (await push(house, ONE))["version"] == 1  # it is stored, so it is answered
+    await push(house, TWO)
+    lines = [
+        one["subject"] for one in (await house.call("GET", "/audit"))["entries"] if one["action"] == "manifest.push"
+    ]
+    assert lines == ["acme/billing@1", "acme/billing@2"]
+
+
+async def test_others_are_served_while_a_big_manifest_is_read(house: FlagsHouse) -> None:
+    big = manifest({f"f{number}": flag(note=f"{number}") for number in range(2_000)})
+    pushing = asyncio.ensure_future(push(house, big))
+    served = 0
+    while not pushing.done():
+        await house.call("GET", "/tenants")
+        served += 1
+        await asyncio.sleep(0)
+    assert (await pushing)["flag_count"] == 2_000
+    assert served >= 5
 
 
 def test_versions_survive_a_kill(tmp_path: Path) -> None:

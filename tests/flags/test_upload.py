@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seamark import limits
+from seamark.errors import BadInput
+from seamark.flags.manifest_docs import BASE as MANIFEST
+from seamark.flags.manifest_docs import OPERATIONS
+from seamark.flags.table import row
+from seamark.flags.upload import archive_in
+from seamark.http.asgi import AsgiExchange
+from seamark.http.routing import Match
 from seamark.manifest.archive import pack
 from tests.flags import manifests
 from tests.flags.house import BASE, FlagsHouse
@@ -96,3 +106,24 @@ async def test_uploads_that_wait_have_a_bound(house: FlagsHouse, monkeypatch: py
     answer = await lint(house, **form(("archive", pack(FILES))))
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "rate_limit_exceeded")
     assert answer.headers["retry-after"] == "1"
+
+
+@given(
+    pieces=st.lists(
+        st.sampled_from([b"--b", b"--", b"\r\n", b"\n", b'Content-Disposition: form-data; name="archive"', b"Content-Disposition:", b":", b"\x00\xff", b"x" * 300])
+        | st.binary(max_size=20),
+        max_size=20,
+    )
+)  # fmt: skip
+def test_no_body_breaks_the_reader(pieces: list[bytes]) -> None:
+    """Whatever comes is a form with an archive, or refused in words."""
+    exchange = AsgiExchange(
+        Match(row(OPERATIONS, "PUT", MANIFEST, lambda _: None), {}, "/"),
+        method="PUT",
+        query=b"",
+        headers=[(b"content-type", b"multipart/form-data; boundary=b")],
+        request_id="r",
+    )
+    exchange.body = b"".join(pieces)
+    with suppress(BadInput):
+        assert archive_in(exchange) in exchange.body

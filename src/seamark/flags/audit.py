@@ -5,22 +5,26 @@ A record moves in the same commit as the values that it is about, so there is no
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from seamark import limits
-from seamark.errors import BadRequest, StreamNotFound
+from seamark.errors import BadRequest, SeamarkError, StreamNotFound
 from seamark.flags import instant
 from seamark.log.protocol import Append, Log, Put, Shelf
 from seamark.log.record import Draft, Record
 from seamark.log.settings import StreamSettings
 from seamark.log.watermarks import Cursor
+from seamark.telemetry import events
+from seamark.telemetry.logs import logger
 
 STREAM = "audit:flags"
 OWED = "flags:audit-owed"
 
+_log = logger("flags")
 _SETTINGS = StreamSettings()  # durable, and nothing is ever evicted
 
 
@@ -88,20 +92,39 @@ def append(entry: Entry, puts: Sequence[Put]) -> Append:
 
 
 def owed(key: str, entry: Entry) -> Put:
-    """For a change whose commit is a record of another stream: the record moves with it, and is appended here by `pay`."""
+    """For a change whose commit is a record of another stream: the line moves with it, and is appended here by `Debts`."""
     return Put(OWED, key.encode(), _encode(entry))
 
 
-async def pay(log: Log, debt: Put) -> None:
-    assert debt.value is not None
-    await log.append(append(_entry.decode(debt.value), [Put(OWED, debt.key, None)]))
+class Debts:
+    """Pays what is owed, in order. Belongs to the loop it was made in."""
 
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._open: list[Put] = []
+        self._lock = asyncio.Lock()
 
-async def settle(log: Log) -> None:
-    """What a crash left owed. Before anything is changed: whoever changes something pays for it."""
-    assert isinstance(log, Shelf)
-    for key, value in list(log.scan(OWED)):
-        await pay(log, Put(OWED, key, value))
+    async def settle(self) -> None:
+        """What a crash left owed. Before anything is changed: whoever changes something pays for it."""
+        assert isinstance(self._log, Shelf)
+        for key, value in list(self._log.scan(OWED)):
+            await self._pay(Put(OWED, key, value))
+
+    async def pay(self, debt: Put) -> None:
+        """The change is made, whatever becomes of its line: one that the store refuses now is paid with the next."""
+        self._open.append(debt)
+        async with self._lock:
+            while self._open:
+                try:
+                    await self._pay(self._open[0])
+                except SeamarkError as error:
+                    _log.warning(events.AUDIT_OWED, lines=len(self._open), error=error.message)
+                    return
+                self._open.pop(0)
+
+    async def _pay(self, debt: Put) -> None:
+        assert debt.value is not None
+        await self._log.append(append(_entry.decode(debt.value), [Put(OWED, debt.key, None)]))
 
 
 async def read(log: Log, after: int, limit: int, *, tenant: str | None = None) -> Trail:

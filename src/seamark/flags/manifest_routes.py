@@ -28,7 +28,7 @@ from seamark.flags.tenancy import Namespace
 from seamark.flags.upload import BODY_BYTES_MAX, Uploads
 from seamark.flags.version import Entry
 from seamark.flags.versions import Committed, Versions
-from seamark.log.protocol import Log, Put
+from seamark.log.protocol import Put
 from seamark.manifest.diagnostic import Diagnostic
 from seamark.manifest.lint import Files, Linted
 from seamark.manifest.subscription import EVERY_FLAG
@@ -62,8 +62,10 @@ _ROLLBACK = msgspec.json.Decoder(RollbackBody)
 class ManifestRoutes:
     """Handlers bound to the versions of one log."""
 
-    def __init__(self, log: Log, versions: Versions, tars: Tars, *, callers: Callers, metrics: Metrics) -> None:
-        self._log = log
+    def __init__(
+        self, versions: Versions, tars: Tars, *, debts: audit.Debts, callers: Callers, metrics: Metrics
+    ) -> None:
+        self._debts = debts
         self._versions = versions
         self._tars = tars
         self._callers = callers
@@ -165,7 +167,7 @@ class ManifestRoutes:
         counts: dict[str, object] = {"flag_count": len(manifest.flags), "segment_count": len(manifest.segments)}
         if restored is not None:
             counts["restored_version"] = restored
-        debts: list[Put] = []
+        debts: list[Put] = []  # of the attempt that succeeds
 
         def owed(number: int) -> list[Put]:
             entry = author_of(change.exchange, change.holder).entry(
@@ -187,7 +189,7 @@ class ManifestRoutes:
         except VersionConflict:
             self._pushes["conflict"].value += 1
             raise
-        await audit.pay(self._log, debts[0])
+        await self._debts.pay(debts[0])
         self._pushes["accepted"].value += 1
         subject = f"{tenant}/{slug}@{committed.version.number}"
         action = "manifest.push" if restored is None else "manifest.rollback"

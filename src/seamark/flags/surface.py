@@ -63,8 +63,10 @@ class FlagsSurface:
             settings=settings,
             key=signing_key,
         )
-        manifests = ManifestRoutes(log, self.versions, self.streaming.tars, callers=self.callers, metrics=metrics)
-        self._log = log
+        self._debts = audit.Debts(log)
+        manifests = ManifestRoutes(
+            self.versions, self.streaming.tars, debts=self._debts, callers=self.callers, metrics=metrics
+        )
         self._superadmin_secret = superadmin_secret
         self._loaded = False
         self._task: asyncio.Task[None] | None = None
@@ -100,7 +102,7 @@ class FlagsSurface:
 
     async def _load(self) -> None:
         if self.directory.loading:
-            await audit.settle(self._log)
+            await self._debts.settle()
             await self.directory.load()
         if self._superadmin_secret is not None and self.directory.usable:
             await superadmin.adopt(self.directory, self._superadmin_secret)
