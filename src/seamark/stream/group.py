@@ -151,8 +151,13 @@ class Group:
         encoding = self.encoding
         self.wrote_at = now
         if len(records) == 1:
-            handed = len(self)
-            self._hand_out(encoding.alone(records[0], span), span, last=True)
+            block = encoding.alone(records[0], span)
+            handed = len(self.writes) + len(self.own)
+            if handed == 1 and self.writes and block is not None:  # nearly always, where nobody wants what others want
+                self._before, self._to = span.after, span.to
+                self._write_to_the_only_one(block)
+            else:
+                self._hand_out(block, span, last=True)
         else:
             handed = 0
             fragments = encoding.fragments(records)
@@ -179,9 +184,6 @@ class Group:
 
     def _write(self, block: Block) -> None:
         """The hot loop. A pipe that raises, against its contract, costs its own reader only."""
-        if len(self.writes) == 1:
-            self._write_to_the_only_one(block)
-            return
         self._writing = writing = iter(self.writes)
         while True:
             try:
