@@ -165,10 +165,20 @@ async def test_what_else_it_says(stage: Stage) -> None:
     assert script.heartbeat() == b":keepalive\n\n"
     assert script.caught_up(span(1)) == b""
     assert {script.closing(reason) for reason in Close} == {b""}
-    ended: list[bool] = []
-    script.end = lambda: ended.append(True)
+    ended: list[Close] = []
+    script.end = ended.append
     assert script.dropped(STREAM, 5) == b""
-    assert ended
+    assert ended == [Close.DROPPED]
+
+
+async def test_who_may_not_hear_it_any_more_is_told_nothing(stage: Stage) -> None:
+    script = await begun(stage, 1)
+    ended: list[Close] = []
+    script.end, script.may = ended.append, lambda: False
+    assert script.stamp(BURST, span(2)) == b""
+    assert script.live(Block(BURST), span(2), last=True) is None
+    assert script.heartbeat() == b""
+    assert set(ended) == {Close.REVOKED}
 
 
 def test_every_version_is_the_same_to_the_dialect() -> None:

@@ -416,6 +416,24 @@ async def test_a_token_that_expires_ends_its_streams(stage: Stage) -> None:
     assert listener.raw == b""
 
 
+@pytest.mark.parametrize("by", ["commit", "silence"])
+async def test_a_token_that_expires_by_a_clock_that_is_set_hears_nothing_more(stage: Stage, by: str) -> None:
+    """Time did not pass, so no deadline came."""
+    await stage.commit(manifest({"a": flag()}))
+    expires_at = stage.clock.now_ns() + 3_600 * 1_000_000_000
+    token = await stage.mint("namespace-read", namespace="billing", expires_at=expires_at)
+    listeners = [await stage.watch(token=token) for _ in range(3)]
+    stage.clock.step(3_600)
+    if by == "commit":
+        await stage.commit(manifest({"a": flag(note="2")}))
+    else:
+        await stage.pass_time(35)
+    for listener in listeners:
+        assert listener.ended
+        assert len(listener.frames) == 1
+    assert stage.count("seamark_stream_closed_total", Close.REVOKED) == 3
+
+
 async def test_a_token_that_expires_while_its_stream_is_prepared_gets_none(stage: Stage) -> None:
     await stage.commit(manifest({"a": flag()}))
     expires_at = stage.clock.now_ns() + 10 * 1_000_000_000

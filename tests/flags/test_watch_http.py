@@ -224,6 +224,15 @@ def test_sixteen_streams_of_one_token(office: Office) -> None:
             assert other.status == 200
 
 
+def test_asking_for_the_head_alone_takes_no_room(office: Office) -> None:
+    headers = {"Authorization": f"Bearer {office.reader}"}
+    for _ in range(EVENT_STREAMS_PER_TOKEN_MAX + 1):
+        answer = httpx.head(f"{office.server.base_url}/api/v1/events?ns={office.slug}:*", headers=headers)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
+    with closing(office.open()) as stream:
+        assert stream.status == 200
+
+
 def followed(office: Office, stream: Stream, version: int) -> dict[str, bytes]:
     """What a client holds that has followed a stream up to a version; every hash and their chain must hold."""
     files: dict[str, bytes] = {}

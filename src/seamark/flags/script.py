@@ -65,9 +65,10 @@ class Place:
 
 
 class EventScript:
-    """One connection. `places` are by stream. `end` is called when it cannot go on."""
+    """One connection. `places` are by stream; `may` is asked before anything is said whether the caller still may hear it,
+    and `end` is called when it cannot go on."""
 
-    __slots__ = ("_links", "_opening", "_places", "_voice", "dialect", "end")
+    __slots__ = ("_links", "_opening", "_places", "_voice", "dialect", "end", "may")
 
     personal = True
 
@@ -77,7 +78,8 @@ class EventScript:
         self._places = places
         self._opening: list[bytes] = []
         self.dialect = EventDialect()
-        self.end: Callable[[], object] = lambda: None
+        self.may: Callable[[], bool] = lambda: True
+        self.end: Callable[[Close], object] = lambda reason: None
 
     def begin(self, version: Version) -> None:
         """Say first where to fetch this version."""
@@ -110,19 +112,28 @@ class EventScript:
 
     def dropped(self, stream: str, head: int) -> bytes:
         """Nothing more would be said of this namespace. A client that comes again begins anew."""
-        self.end()
+        self.end(Close.DROPPED)
         return b""
 
     def heartbeat(self) -> bytes:
-        return KEEPALIVE
+        return KEEPALIVE if self._admitted() else b""
 
     def closing(self, reason: Close) -> bytes:
         return b""
 
     # -- within
 
+    def _admitted(self) -> bool:
+        """Streams end when their token does, and this is for what nobody told us of: a clock that was set, another process."""
+        if self.may():
+            return True
+        self.end(Close.REVOKED)
+        return False
+
     def _news(self, span: Span) -> Block | None:
         """What there is to say, now that the reader has been handed a namespace's versions up to the end of `span`."""
+        if not self._admitted():
+            return None
         place = self._places[span.stream]
         number = max(span.to, span.marks.synced)  # a lagging reader is told of the newest at once
         told = place.told

@@ -150,7 +150,8 @@ class EventStreams:
             deadline_seconds=0.0 if expires_at is None else (expires_at - now) / NS_PER_SECOND,
             on_close=closed,
         )
-        script.end = lambda: session.close(Close.DROPPED)
+        script.may = lambda: holder.live(self._clock.now_ns())
+        script.end = session.close
         self._open.setdefault(holder, set()).add(session)
         session.open()
 
