@@ -10,7 +10,7 @@ from seamark.cli.exits import Exit
 from seamark.cli.flags.remote import Remote, place_of, server_options
 from seamark.cli.output import Output
 
-COLUMNS = ("tenant", "slug", "display_name", "current_version", "created_at")
+FACTS = ("tenant", "slug", "display_name", "current_version", "created_at")
 
 
 @click.group()
@@ -47,6 +47,11 @@ def listed(tenant: str | None, json: bool | None, **more: Any) -> int:
     """List the namespaces that the token covers."""
     query = {} if tenant is None else {"tenant": tenant}
     with Remote(more["url"], more["token_file"]) as remote:
-        rows = [[row[name] for name in COLUMNS] for row in remote.rows("/namespaces", "namespaces", query=query)]
-    Output(json=json).table(COLUMNS, rows)
+        rows = list(remote.rows("/namespaces", "namespaces", query=query))
+    output = Output(json=json)
+    if output.json:
+        output.table(FACTS, [[row[name] for name in FACTS] for row in rows])
+    else:
+        shown = [[f"{row['tenant']}/{row['slug']}", row["display_name"], row["current_version"]] for row in rows]
+        output.table(("namespace", "name", "version"), shown)
     return Exit.OK

@@ -10,7 +10,7 @@ from seamark.cli.exits import Exit
 from seamark.cli.flags.remote import Remote, server_options
 from seamark.cli.output import Output
 
-COLUMNS = ("slug", "display_name", "login_mode", "sso_provider", "email_domain", "namespace_count", "created_at")
+FACTS = ("slug", "display_name", "login_mode", "sso_provider", "email_domain", "namespace_count", "created_at")
 
 
 @click.group()
@@ -46,6 +46,17 @@ def create(slug: str, json: bool | None, **more: Any) -> int:
 def listed(json: bool | None, **more: Any) -> int:
     """List the tenants that the token covers."""
     with Remote(more["url"], more["token_file"]) as remote:
-        rows = [[row[name] for name in COLUMNS] for row in remote.rows("/tenants", "tenants")]
-    Output(json=json).table(COLUMNS, rows)
+        rows = list(remote.rows("/tenants", "tenants"))
+    output = Output(json=json)
+    if output.json:
+        output.table(FACTS, [[row[name] for name in FACTS] for row in rows])
+    else:
+        columns = ("tenant", "name", "people", "namespaces")
+        output.table(
+            columns, [[row["slug"], row["display_name"], _people(row), row["namespace_count"]] for row in rows]
+        )
     return Exit.OK
+
+
+def _people(row: dict[str, Any]) -> str:
+    return f"by {row['sso_provider']}" if row["login_mode"] == "sso" else f"at {row['email_domain']}"
