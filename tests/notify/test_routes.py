@@ -250,6 +250,18 @@ async def test_without_a_schema_anything_goes_and_is_delivered() -> None:
             await watching.until("@1")
 
 
+async def test_to_replay_is_to_read() -> None:
+    """Whoever may only read cannot fill the store with streams of names that nobody else ever heard."""
+    async with running(options(None)) as rig:
+        said = await rig.replay("unheard of", identifier={}, from_id="7", to_id="9")
+        assert said.names == ["replay-control", "replay-control", "connection-closing"]
+        assert '"end_sequence":0,"from_date":null,"from_sequence":7,' in said.text
+        assert "replay_completed" in said.frames[1][1]
+        assert await rig.log.streams(prefix="notify:") == []
+        metrics = (await rig.client.get("/metrics")).text
+        assert 'aviso_sse_connections_total{event_type="generic",route="/api/v1/replay"} 1.0' in metrics
+
+
 async def test_a_schema_that_is_not_strict_takes_other_types_too() -> None:
     async with running(options(strict=False)) as rig:
         await rig.notify("storm", n=1)

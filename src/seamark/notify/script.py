@@ -87,9 +87,10 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventScript:
-    """One watch or replay. `history` None: live only. `beats`: it says heartbeats, the first one at once."""
+    """One watch or replay. `history` None: live only. `beats`: it says heartbeats, the first one at once. `void`: there is
+    nothing to read, so its history is over when it begins."""
 
-    __slots__ = ("_beats", "_clock", "_completed", "_history", "_request_id", "_seconds", "_topic", "dialect")
+    __slots__ = ("_beats", "_clock", "_completed", "_history", "_request_id", "_seconds", "_topic", "_void", "dialect")
 
     personal = False
 
@@ -103,8 +104,10 @@ class EventScript:
         history: History | None,
         beats: bool,
         duration_seconds: float = 0.0,
+        void: bool = False,
     ) -> None:
         self.dialect = dialect
+        self._void = void
         self._topic = topic
         self._request_id = request_id
         self._clock = clock
@@ -115,7 +118,9 @@ class EventScript:
 
     def opening(self) -> bytes:
         first = self._established() if self._history is None else self._started(self._history)
-        return first + self.heartbeat() if self._beats else first
+        if self._beats:
+            first += self.heartbeat()
+        return first + self._said(CONTROL, {"type": "replay_completed"}) if self._void else first
 
     def stamp(self, burst: bytes, span: Span) -> bytes | None:
         return None

@@ -52,10 +52,14 @@ class Notifications:
 
     async def state(self, stream: str, event: EventType | None) -> StreamState:
         """Where a stream stands; it is made if nobody has named it before."""
+        return await self.found(stream) or (await self.log.configure(stream, self.settings(event))).state
+
+    async def found(self, stream: str) -> StreamState | None:
+        """The same without making any."""
         try:
             return await self.log.state(stream)
         except StreamNotFound:
-            return (await self.log.configure(stream, self.settings(event))).state
+            return None
 
     # -- for operators
 

@@ -65,23 +65,22 @@ class Streams:
 
     async def open(self, exchange: Exchange, endpoint: Endpoint, event: EventType | None, *, name: str, wanted: Interest) -> None:  # fmt: skip
         """Answer with an event stream; `name` is the event type's, also where it has no schema."""
+        watches = endpoint is Endpoint.WATCH
         try:
-            state = await self._notifications.state(wanted.stream, event)
-            window = await self._window(state, wanted)
+            legs, window = await self._legs(event, wanted, then_live=watches)
             self._hub.admit()
         except SeamarkError as error:
             error.fields["topic"] = wanted.topic
             raise
-        watches = endpoint is Endpoint.WATCH
-        leg = self._leg(state, window, event, wanted, then_live=watches)
         dialect = self._dialects.get((name, endpoint)) or self._dialect(name, event, endpoint)
         script = EventScript(
             dialect,
             topic=wanted.topic,
             request_id=exchange.request_id,
             clock=self._clock,
-            history=self._history(wanted, window, leg),
+            history=self._history(event, wanted, window),
             beats=watches,
+            void=not legs,
             duration_seconds=self._options.duration_seconds,
         )
         reading = self._reading(event, endpoint)
@@ -89,7 +88,7 @@ class Streams:
             self._hub,
             exchange.stream(headers=_HEADERS),
             script,
-            [leg],
+            legs,
             surface=SURFACE,
             heartbeat_seconds=self._options.heartbeat_seconds if watches else 0.0,
             heartbeat_always=True,
@@ -99,6 +98,20 @@ class Streams:
         ).open()
 
     # -- where it starts and ends
+
+    async def _legs(
+        self, event: EventType | None, wanted: Interest, *, then_live: bool
+    ) -> tuple[list[LegSpec], Window]:
+        """What is read, and the part of it that is history. To replay is to read: what nobody has named before stays unnamed."""
+        state: StreamState | None
+        if then_live:
+            state = await self._notifications.state(wanted.stream, event)
+        else:
+            state = await self._notifications.found(wanted.stream)
+        if state is None:
+            return [], Window(0, 0)
+        window = await self._window(state, wanted)
+        return [self._leg(state, window, event, wanted, then_live=then_live)], window
 
     async def _window(self, state: StreamState, wanted: Interest) -> Window:
         """What is there now is history, if any was asked for; what comes from now on is live."""
@@ -134,19 +147,22 @@ class Streams:
             cursor=Cursor(window.after, state.instance),
             filter=wanted.filter,
             until=window.until,
-            history_max=None if window.until is None else (event and event.history_max) or options.history_max,
+            history_max=None if window.until is None else self._history_max(event),
             limit_ends=True,
             then_live=then_live,
             pause_seconds=options.batch_pause_seconds,
         )
 
-    def _history(self, wanted: Interest, window: Window, leg: LegSpec) -> History | None:
+    def _history_max(self, event: EventType | None) -> int:
+        return (event and event.history_max) or self._options.history_max
+
+    def _history(self, event: EventType | None, wanted: Interest, window: Window) -> History | None:
         start = wanted.start
-        if start is None or leg.history_max is None:
+        if start is None or window.until is None:
             return None
         return History(
             batch_size=self._options.batch_size,
-            most=leg.history_max,
+            most=self._history_max(event),
             seq=start.seq,
             ns=start.ns,
             end=None if wanted.end is None else window.until,
