@@ -181,11 +181,17 @@ async def truth_of_all_but(log: Log, name: str) -> Truth:
     return {each: {r.seq: r for r in (await read_all(log, each)).records} for each in names}
 
 
-def record_keys(path: Path, stream_id: int) -> list[bytes]:
-    with lmdb.open(str(path), readonly=True, lock=False, max_dbs=len(Space)) as env:
-        records = env.open_db(Space.RECORDS.name.lower().encode(), create=False)
-        with env.begin(db=records) as txn:
-            return [key for key in txn.cursor().iternext(values=False) if key.startswith(ID.pack(stream_id))]
+def keys_of(path: Path, space: Space, prefix: bytes) -> list[bytes]:
+    with lmdb.open(str(path), readonly=True, lock=False, max_dbs=len(Space)) as env, env.begin() as txn:
+        cursor = txn.cursor(db=env.open_db(space.name.lower().encode(), txn=txn, create=False))
+        return [key for key in cursor.iternext(values=False) if key.startswith(prefix)]
+
+
+def change_key(path: Path, key: bytes, at: int, mask: int) -> str:
+    """In the file, wherever it stands. Returns what was done."""
+    bad = key[:at] + bytes([key[at] ^ mask]) + key[at + 1 :]
+    (path / DATA).write_bytes((path / DATA).read_bytes().replace(key, bad))
+    return f"{key!r} is now {bad!r}"
 
 
 @pytest.mark.parametrize("stream_id", [1, 2, 3])
@@ -193,15 +199,39 @@ def test_a_damaged_key_hides_nothing_silently(
     whole: tuple[Path, Truth], morgue: Morgue, copies: Iterator[Path], stream_id: int
 ) -> None:
     """A key that became another one leads searches astray, and where records were removed a hole looks like nothing."""
-    keys = record_keys(whole[0], stream_id)
+    keys = keys_of(whole[0], Space.RECORDS, ID.pack(stream_id))
     for key in (keys[1], keys[len(keys) // 2], keys[-1]):
         for at, mask in product((0, 1, 3, 4, 10, 11), (0x01, 0x5D)):
             path = next(copies)
-            data = (path / DATA).read_bytes()
-            bad = key[:at] + bytes([key[at] ^ mask]) + key[at + 1 :]
-            (path / DATA).write_bytes(data.replace(key, bad))
-            kind = check(whole[1], morgue.examine(path, whole[1]), f"{key.hex()} is now {bad.hex()}")
-            assert kind in {"refused", "found by verify alone"}
+            done = change_key(path, key, at, mask)
+            assert check(whole[1], morgue.examine(path, whole[1]), done) in {"refused", "found by verify alone"}
+
+
+def test_a_damaged_key_hides_no_small_value(whole: tuple[Path, Truth], copies: Iterator[Path]) -> None:
+    """What is not found on the shelf may be there all the same, behind a key that leads astray."""
+    names = [b"%d" % n for n in range(60)]
+    keys = keys_of(whole[0], Space.SHELF, b"p\0")
+    assert len(keys) == len(names)
+
+    async def examine(path: Path, done: str) -> None:
+        log = open_embedded(path, SystemClock(), Metrics())
+        refused = 0
+        for name in names:
+            try:
+                assert log.fetch("p", name) == b"v" * int(name), done
+            except Corrupt:
+                refused += 1
+        try:
+            assert [key for key, _ in log.scan("p")] == sorted(names), done
+        except Corrupt:
+            refused += 1
+        assert refused, done
+        await log.close()
+
+    for key in (keys[0], keys[len(keys) // 2], keys[-1]):
+        for at, mask in product(range(len(key)), (0x01, 0x5D)):
+            path = next(copies)
+            asyncio.run(examine(path, change_key(path, key, at, mask)))
 
 
 def test_a_file_that_ends_early_ends_no_process(

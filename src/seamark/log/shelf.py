@@ -8,7 +8,7 @@ from itertools import islice
 from seamark.log.chunk import corrupt
 from seamark.log.protocol import Put
 from seamark.log.seal import Buffer, Damaged, seal, unseal
-from seamark.log.store import Change, Space, Store, after
+from seamark.log.store import Change, Space, Store, View, after
 
 _PAGE = 256
 
@@ -26,7 +26,10 @@ class Values:
             return self._shown[place]
         with self._store.view() as view:
             value = view.get(Space.SHELF, place)
-            return None if value is None else _open(place, value)
+            if value is None:
+                _check_hole(view, place)
+                return None
+            return _open(place, value)
 
     def scan(self, space: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """In key order. Reads a page at a time, so it may be held across other work; it then sees later changes."""
@@ -53,7 +56,10 @@ class Values:
         """Some values from `start` on, and where the next page starts."""
         with self._store.view() as view:
             found = {place: _open(place, value) for place, value in islice(view.scan(Space.SHELF, start, stop), _PAGE)}
-        end = max(found) + b"\0" if len(found) == _PAGE else None
+            behind = max(found) + b"\0" if found else start
+            _check_hole(view, start)
+            _check_hole(view, behind)
+        end = behind if len(found) == _PAGE else None
         for place, shown in self._shown.items():
             if place >= start and (stop is None or place < stop) and (end is None or place < end):
                 if shown is None:
@@ -61,6 +67,12 @@ class Values:
                 else:
                     found[place] = shown
         return sorted(found.items()), end
+
+
+def _check_hole(view: View, place: bytes) -> None:
+    """A search ends beside a key that was damaged and led it astray: then nobody knows what is there. Raises Corrupt."""
+    for beside, value in view.beside(Space.SHELF, place):
+        _open(beside, value)
 
 
 def change_of(put: Put) -> Change:
