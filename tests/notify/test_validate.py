@@ -312,6 +312,7 @@ REFUSED: list[tuple[Operation, str, dict[str, Any], dict[str, str], str]] = [
     ("watch", "fires", {"number": 1, "point": "1,1"}, {}, "Required field 'area' missing"),  # only `polygon` has a stand-in
     ("watch", "observations", {}, {}, "Required field 'point_cloud' missing for watch operation"),
     ("watch", "observations", {"polygon": "(0,0"}, {}, "missing the closing"),
+    ("watch", "observations", {"polygon": {"eq": SQUARE}}, {}, "Field 'polygon' does not support constraint filters"),
     ("watch", "observations", {"polygon": SQUARE, "point_cloud": [[1, 1]]}, {}, "Field 'point_cloud' is not supported"),
     # The order: where, from, to, and only then the fields.
     ("replay", "mars", {"polygon": 1, "point": 1}, {"from_id": "x"}, "Cannot specify both identifier.polygon and identifier.point"),

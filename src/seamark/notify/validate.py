@@ -168,9 +168,12 @@ def _polygon(event: EventType, identifier: dict[str, object]) -> Area | None:
     place = event.place
     if POLYGON not in identifier or place is None:
         return None
+    value = identifier[POLYGON]
     if isinstance(place, PointCloudField):
         place = PolygonField(POLYGON, required=False)
-    return place.area(identifier[POLYGON]) if place.name == POLYGON else None
+        if isinstance(value, dict):
+            place.constraint(value)  # which it does not take; where it is declared, that was said before
+    return place.area(value) if place.name == POLYGON else None
 
 
 def _check_cloud(field: PointCloudField, identifier: dict[str, object], operation: Operation) -> None:
