@@ -10,9 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
+from seamark import limits
 from seamark.flags.surface import OPERATIONS, REALMS
+from seamark.manifest.archive import pack, unpack
 from seamark.testing.server import ServerProcess
 from tests.flags.house import ACME, FlagsHouse
+from tests.flags.test_evaluate_routes import FILES
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +126,44 @@ async def test_what_there_is_is_measured(house: FlagsHouse) -> None:
     text = (await house.client.get("/metrics")).text
     for name, value in (("tenants", 1), ("namespaces", 1), ("tokens", 1)):
         assert f"seamark_flags_{name} {value}.0" in text
+
+
+def test_manifests_over_real_connections(client: httpx.Client, server: ServerProcess) -> None:
+    client.post("/tenants", json={**ACME, "slug": "real"}).raise_for_status()
+    client.post("/tenants/real/namespaces", json={"slug": "billing"}).raise_for_status()
+    base = "/tenants/real/namespaces/billing"
+    pushed = client.put(f"{base}/manifest", headers={"If-Version": "0"}, files={"archive": pack(FILES)})
+    assert pushed.json()["version"] == 1
+    fetched = client.get(f"{base}/manifest")
+    assert unpack(fetched.content).files == FILES
+    same = client.get(f"{base}/manifest", headers={"If-None-Match": fetched.headers["etag"]})
+    assert (same.status_code, same.content) == (304, b"")
+    assert client.head(f"{base}/manifest").headers["content-length"] == str(len(fetched.content))
+    asked = client.post(f"{base}/evaluate", json={"environment": "production", "flags": ["limit"]}).json()
+    assert asked["results"]["limit"]["value"] == 3
+
+
+def test_a_browser_over_real_connections(client: httpx.Client, server: ServerProcess) -> None:
+    client.post("/tenants", json={**ACME, "slug": "pages"}).raise_for_status()
+    client.post("/tenants/pages/namespaces", json={"slug": "billing"}).raise_for_status()
+    base = "/tenants/pages/namespaces/billing"
+    client.put(f"{base}/manifest", files={"archive": pack(FILES)}).raise_for_status()
+    place = {"tenant": "pages", "namespace": "billing", "environment": "production"}
+    grant = {"type": "namespace-client", "name": "shop", **place, "allowed_origins": ["https://shop.example"]}
+    secret = client.post("/tokens", json=grant).json()["secret"]
+    url, origin = f"{server.base_url}/api/v1{base}/evaluate/all", {"Origin": "https://shop.example"}
+    asked = httpx.options(url, headers={**origin, "Access-Control-Request-Method": "POST"})
+    assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (204, "https://shop.example")
+    answer = httpx.post(url, json={}, headers={**origin, "Authorization": f"Bearer {secret}"})
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "https://shop.example")
+    refused = httpx.post(url, json={}, headers={"Origin": "https://evil.example", "Authorization": f"Bearer {secret}"})
+    assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (403, False)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_archive_that_is_too_large_over_real_connections(client: httpx.Client, chunked: bool) -> None:
+    content = b"x" * (limits.ARCHIVE_BYTES_MAX + limits.MIB)
+    body = iter([content[at : at + limits.MIB] for at in range(0, len(content), limits.MIB)]) if chunked else content
+    headers = {"Content-Type": "multipart/form-data; boundary=b"}
+    answer = client.put("/tenants/x/namespaces/y/manifest", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "archive_too_large")

@@ -91,7 +91,7 @@ async def test_bounds(house: FlagsHouse) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "archive_too_large")
     assert answer.json()["error"]["details"] == {"max": most}
     answer = await lint(house, **form(("archive", b"x" * (most + limits.FORM_BYTES_MAX))))
-    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "payload_too_large")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "archive_too_large")
     bomb = gzip.compress(bytes(limits.ARCHIVE_UNPACKED_BYTES_MAX + limits.MIB))
     assert len(bomb) < limits.MIB
     answer = await lint(house, **form(("archive", bomb)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -25,7 +26,7 @@ from seamark.flags.manifest_docs import BASE, OPERATIONS
 from seamark.flags.table import row
 from seamark.flags.tars import Tars
 from seamark.flags.tenancy import Namespace
-from seamark.flags.upload import BODY_BYTES_MAX, Uploads
+from seamark.flags.upload import BODY_BYTES_MAX, Uploads, upload_problem
 from seamark.flags.version import Entry
 from seamark.flags.versions import Committed, Versions
 from seamark.log.protocol import Put
@@ -77,12 +78,13 @@ class ManifestRoutes:
 
     def table(self) -> list[Route]:
         """Rows of the route table."""
+        upload = partial(row, OPERATIONS, body_bytes_max=BODY_BYTES_MAX, problem=upload_problem)
         return [
             row(OPERATIONS, "GET", BASE, self.get),
-            row(OPERATIONS, "PUT", BASE, self.push, body_bytes_max=BODY_BYTES_MAX),
+            upload("PUT", BASE, self.push),
             row(OPERATIONS, "GET", f"{BASE}/versions", self.history),
             row(OPERATIONS, "GET", f"{BASE}/versions/{{version}}", self.version),
-            row(OPERATIONS, "POST", f"{BASE}/lint", self.lint, body_bytes_max=BODY_BYTES_MAX),
+            upload("POST", f"{BASE}/lint", self.lint),
             row(OPERATIONS, "POST", f"{BASE}/rollback", self.rollback),
         ]
 

@@ -28,7 +28,7 @@ class TenantBody(msgspec.Struct, forbid_unknown_fields=True):
     display_name: str | None = None
     sso_provider: str | None = None
     email_domain: str | None = None
-    initial_admin_user_ids: list[str] = []
+    initial_admin_user_ids: list[str] | None = None
 
     def tenant(self, now_ns: int) -> Tenant:
         """Raises BadRequest."""
@@ -40,7 +40,7 @@ class TenantBody(msgspec.Struct, forbid_unknown_fields=True):
             sso_provider=self._provider(),
             email_domain=self._domain(),
             initial_admin_user_ids=tuple(
-                check_line(user, "initial_admin_user_ids") for user in self.initial_admin_user_ids
+                check_line(user, "initial_admin_user_ids") for user in self.initial_admin_user_ids or ()
             ),
         )
 

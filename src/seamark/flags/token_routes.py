@@ -34,7 +34,7 @@ class TokenBody(msgspec.Struct, forbid_unknown_fields=True):
     namespace: str | None = None
     environment: str | None = None
     expires_at: str | None = None
-    allowed_origins: list[str] = []
+    allowed_origins: list[str] | None = None
 
     def grant(self) -> Grant:
         """Raises BadRequest."""
@@ -53,13 +53,14 @@ class TokenBody(msgspec.Struct, forbid_unknown_fields=True):
         )
 
     def _origins(self) -> tuple[str, ...]:
-        if len(self.allowed_origins) > limits.TOKEN_ORIGINS_MAX:
+        origins = self.allowed_origins or []
+        if len(origins) > limits.TOKEN_ORIGINS_MAX:
             raise BadRequest(f"allowed_origins holds at most {limits.TOKEN_ORIGINS_MAX}", name="allowed_origins")
-        for origin in self.allowed_origins:
+        for origin in origins:
             if not _ORIGIN.fullmatch(origin):
                 accepts = "a scheme, a host and perhaps a port, in lower case, as in https://shop.example.com; or *"
                 raise BadRequest(f"{origin[:80]!r} is no origin; accepted: {accepts}", name="allowed_origins")
-        return tuple(dict.fromkeys(self.allowed_origins))
+        return tuple(dict.fromkeys(origins))
 
 
 _BODY = msgspec.json.Decoder(TokenBody)

@@ -7,12 +7,25 @@ import asyncio
 from multipart import MultipartError, PushMultipartParser, parse_options_header
 
 from seamark import limits
-from seamark.errors import ArchiveTooLarge, BadRequest, Busy, UnsupportedMedia
+from seamark.errors import ArchiveTooLarge, BadRequest, BodyTooLarge, Busy, UnsupportedMedia
+from seamark.flags.problem import flags_problem
 from seamark.manifest.archive import Unpacked, unpack
-from seamark.wire.exchange import Exchange
+from seamark.wire.exchange import Exchange, Headers
 
 FIELD = "archive"
 BODY_BYTES_MAX = limits.ARCHIVE_BYTES_MAX + limits.FORM_BYTES_MAX
+
+
+def upload_problem(error: Exception, request_id: str) -> tuple[int, bytes, Headers]:
+    """Where the body is an archive and little else, a body that is too large is an archive that is."""
+    if isinstance(error, BodyTooLarge):
+        error = too_large()
+    return flags_problem(error, request_id)
+
+
+def too_large() -> ArchiveTooLarge:
+    most = limits.ARCHIVE_BYTES_MAX
+    return ArchiveTooLarge(f"the archive is larger than {most} bytes", max=most)
 
 
 class Uploads:
@@ -61,8 +74,7 @@ def archive_in(exchange: Exchange) -> bytes:
     if len(found) != 1:
         raise BadRequest(f"the form must have one field {FIELD!r} with a tar.gz in it, not {len(found)}", name=FIELD)
     if len(found[0]) > limits.ARCHIVE_BYTES_MAX:
-        most = limits.ARCHIVE_BYTES_MAX
-        raise ArchiveTooLarge(f"the archive has {len(found[0])} bytes, and may have {most}", max=most)
+        raise too_large()
     return found[0]
 
 
