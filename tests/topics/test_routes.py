@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from seamark.testing.server import SERVE
+from seamark.topics.surface import OPERATIONS
 
 pytestmark = pytest.mark.parametrize("server", [SERVE], ids=["our server"], indirect=True, scope="module")
 CONFIG_KEYS = [
@@ -336,6 +337,14 @@ def test_other_methods(client: httpx.Client, method: str) -> None:
     if method == "PATCH":
         assert refusal(answer) == (405, "method_not_allowed")
         assert "PUT" in answer.headers["allow"]
+
+
+@pytest.mark.parametrize(("method", "path"), [row for row in OPERATIONS if row[0] in {"GET", "DELETE"}])
+def test_a_body_that_nobody_asked_for_is_passed_over(client: httpx.Client, method: str, path: str) -> None:
+    """Some clients send one with every request."""
+    path = re.sub(r"\{[a-z]+\}", "never-made", path)
+    answer = client.request(method, path, content=b"{}", headers={**JSON, "Accept": "application/json"})
+    assert answer.status_code in {200, 404, 406}
 
 
 def test_every_route_is_documented(client: httpx.Client) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 import seamark
 from seamark.clock import Clock
 from seamark.errors import NotReady, ShuttingDown
+from seamark.limits import SMALL_BODY_BYTES_MAX
 from seamark.telemetry.metrics import Metrics
 from seamark.topics.census import JobsOf, census
 from seamark.topics.docs import whole
@@ -111,4 +112,4 @@ class Probes:
 
 def _route(path: str, handler: Handler, action: str) -> Route:
     summary, operation = OPERATIONS["GET", path]
-    return Route("GET", path, handler, summary, action, topics_problem, 0, True, whole(operation))
+    return Route("GET", path, handler, summary, action, topics_problem, SMALL_BODY_BYTES_MAX, True, whole(operation))

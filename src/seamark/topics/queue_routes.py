@@ -143,9 +143,9 @@ class QueueRoutes:
     def _route(self, method: str, verb: str, handler: Handler, action: str, *, reads: type | None = None) -> Route:
         path = f"/v0/topics/{{topic}}/{verb}"
         summary, operation = OPERATIONS[method, path]
-        size, openapi = self._body_bytes_max if reads else 0, whole(operation, reads)
+        size = self._body_bytes_max if reads else limits.SMALL_BODY_BYTES_MAX
         return Route(
-            method, path, handler, summary, action, topics_problem, size, hot=True, openapi=openapi, named="topic",
+            method, path, handler, summary, action, topics_problem, size, hot=True, openapi=whole(operation, reads), named="topic",
             key_in_query=verb == "work",
         )  # fmt: skip
 

@@ -140,9 +140,11 @@ class RouterRoutes:
 
     def _route(self, method: str, path: str, handler: Handler, action: str, *, reads: type | None = None) -> Route:
         summary, operation = OPERATIONS[method, path]
-        size, openapi = self._body_bytes_max if reads else 0, whole(operation, reads)
+        openapi = whole(operation, reads)
         named = "router" if "{router}" in path else ""
-        return Route(method, path, handler, summary, action, topics_problem, size, openapi=openapi, named=named)
+        return Route(
+            method, path, handler, summary, action, topics_problem, self._body_bytes_max, openapi=openapi, named=named
+        )
 
 
 def _definition(router: Router) -> dict[str, object]:

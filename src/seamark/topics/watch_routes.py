@@ -87,7 +87,7 @@ class WatchRoutes:
     def table(self) -> list[Route]:
         """Rows of the route table. The stream asks for its key itself: which one it takes depends on the session."""
         return [
-            _route("POST", "/v0/watch", self.create, "read", body=SMALL_BODY_BYTES_MAX, reads=WatchBody),
+            _route("POST", "/v0/watch", self.create, "read", reads=WatchBody),
             _route("GET", "/v0/watch/{wid}", self.open, ""),
         ]
 
@@ -176,6 +176,7 @@ def _created(wid: str, starts: list[Start]) -> dict[str, object]:
     }
 
 
-def _route(method: str, path: str, handler: Handler, action: str, *, body: int = 0, reads: type | None = None) -> Route:
+def _route(method: str, path: str, handler: Handler, action: str, *, reads: type | None = None) -> Route:
     summary, operation = OPERATIONS[method, path]
-    return Route(method, path, handler, summary, action, topics_problem, body, True, whole(operation, reads))
+    openapi = whole(operation, reads)
+    return Route(method, path, handler, summary, action, topics_problem, SMALL_BODY_BYTES_MAX, True, openapi)
