@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import shutil
 import signal
 from collections import Counter
@@ -27,7 +28,7 @@ from seamark.log.verify import verify
 from seamark.log.watermarks import Cursor
 from seamark.telemetry.metrics import Metrics
 from seamark.testing.autopsy import AFTER_THE_DAMAGE, Morgue, Verdict
-from seamark.testing.faults import cut_file, flip_random_byte
+from seamark.testing.faults import cut_file, flip_byte, flip_random_byte
 from seamark.testing.reading import read_all
 
 pytestmark = pytest.mark.crash
@@ -35,6 +36,8 @@ pytestmark = pytest.mark.crash
 FLIPS = int(os.environ.get("SEAMARK_CRASH_FLIPS", "100"))
 CUTS = int(os.environ.get("SEAMARK_CRASH_CUTS", "30"))
 DATA = "data.mdb"
+PAGE, INNER = 4_096, 1  # of LMDB: the size of its pages, and the flag of those that only lead to others
+SIGNPOST = re.compile(rb"\x0c\x00(\x00\x00\x00[\x01-\x05].{8})", re.DOTALL)  # the key of a chunk, behind its length
 Truth = dict[str, dict[int, Record]]
 
 
@@ -232,6 +235,23 @@ def test_a_damaged_key_hides_no_small_value(whole: tuple[Path, Truth], copies: I
         for at, mask in product(range(len(key)), (0x01, 0x5D)):
             path = next(copies)
             asyncio.run(examine(path, change_key(path, key, at, mask)))
+
+
+def test_a_signpost_that_points_elsewhere_is_found(
+    whole: tuple[Path, Truth], morgue: Morgue, copies: Iterator[Path]
+) -> None:
+    """The inner pages of a tree say which keys are where. A walk from leaf to leaf never asks them, a search does."""
+    data = (whole[0] / DATA).read_bytes()
+    tally = Counter[str]()
+    for page in range(0, len(data), PAGE):
+        if int.from_bytes(data[page + 10 : page + 12], "little") != INNER:
+            continue
+        places = [found.start(1) for found in SIGNPOST.finditer(data, page, page + PAGE)]
+        for place in places[:: max(1, len(places) // 3)]:
+            path = next(copies)
+            flip = flip_byte(path / DATA, place + 4, 0xED)
+            tally[check(whole[1], morgue.examine(path, whole[1]), f"{flip}")] += 1
+    assert tally["refused"] + tally["found by verify alone"] >= 3, dict(tally)
 
 
 def test_a_file_that_ends_early_ends_no_process(

@@ -93,6 +93,7 @@ class _Walk:
                 self._check_owners(view)
                 self._check_keys(view)
                 self._check_seals(view)
+                self._check_searches(view)
         finally:
             env.close()
 
@@ -182,3 +183,10 @@ class _Walk:
                     self._report.note("", 0, f"a value of {space.name.lower()} is damaged: {damage}")
                 if space is Space.EXPIRY and len(key) <= SEQ.size + ID.size:
                     self._report.note("", 0, "an expiry without a key")
+
+    def _check_searches(self, view: LmdbView) -> None:
+        """The walk went from leaf to leaf. Whoever looks for one key is led there by the inner pages."""
+        for space in Space:
+            astray = sum(view.get(space, key) is None for key, _ in view.scan(space, b""))
+            if astray:
+                self._report.note("", 0, f"{astray} keys of {space.name.lower()} are not found where they are")
