@@ -2,16 +2,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seamark.log.columns import Block, Builder, Sieve, Skims, block_of, first_of, hash_of
+from seamark.log.columns import Block, Builder, Sieve, Skims, Summary, Within, block_of, first_of, hash_of
 from seamark.log.engines.memory import MemoryStore
 from seamark.log.record import Geometry, Record
-from seamark.log.seal import Damaged
+from seamark.log.seal import Damaged, seal
 from seamark.log.store import Space
+from seamark.match.constraint import INT_MAX, INT_MIN, Constraint, Kind, Op, read_token
+from seamark.match.filter import Filter
 
 TOKENS = st.sampled_from(["", "a", "b", "07", "7", "oslo"])
 DEGREES = st.floats(-180, 180, allow_nan=False)
@@ -76,6 +79,61 @@ def test_nothing_that_has_the_token_is_missed(subjects: list[list[str]], positio
     assert block.candidates(Sieve(((position, lambda token: token == wanted),))).tolist() == has
 
 
+NUMBERS = st.sampled_from([0, 1, 7, 2**53, 2**53 + 1, INT_MAX, INT_MIN]) | st.integers(INT_MIN, INT_MAX)
+NUMERALS = st.one_of(
+    TOKENS,
+    NUMBERS.map(str),
+    NUMBERS.map("{:+020d}".format),
+    st.floats(allow_nan=False).map(repr),
+    st.sampled_from(["nan", "inf", "1_0", " 7", "+", ".", "7.", "-0", "1e400", "٧"]),
+)
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> Constraint:
+    kind = draw(st.sampled_from([Kind.INT, Kind.FLOAT]))
+    one = (
+        NUMBERS if kind is Kind.INT else st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 7.0])
+    )
+    op = draw(st.sampled_from(list(Op)))
+    count = {Op.IN: 3, Op.BETWEEN: 2}.get(op, 1)
+    return Constraint(kind, op, tuple(sorted(draw(st.lists(one, min_size=count, max_size=count)))))
+
+
+@given(st.lists(NUMERALS, min_size=1, max_size=12), conditions())
+def test_no_number_that_is_meant_is_missed(tokens: list[str], condition: Constraint) -> None:
+    sieve = Filter(constraints=[(0, condition)]).sieve()
+    assert sieve is not None
+    found = built(0, *(record(seq, token) for seq, token in enumerate(tokens, 1))).candidates(sieve).tolist()
+    values = [read_token(condition.kind, token) for token in tokens]
+    meant = [seq for seq, value in enumerate(values, 1) if value is not None and condition.holds(value)]
+    assert set(meant) <= set(found)
+
+
+def test_numbers_are_told_apart_from_others() -> None:
+    block = built(0, *(record(seq, token) for seq, token in enumerate(["1", "007", "oslo", "7.5", "+8", "", "9"], 1)))
+    assert block.candidates(Sieve(((0, Within(7, 8)),))).tolist() == [2, 4, 5]
+    assert block.candidates(Sieve(((0, Within(1, 9, (1, 8, 20))),))).tolist() == [1, 5]
+    assert block.candidates(Sieve(((0, Within(10, 20)),))).tolist() == []
+    assert built(0, record(1, "oslo")).candidates(Sieve(((0, Within(-1e9, 1e9)),))).tolist() == []
+    assert block.asked == 0
+
+
+def test_a_block_without_numbers_is_asked_for_each_token() -> None:
+    """As blocks were before numbers were kept."""
+    builder = Builder(0)
+    builder.add([record(1, "7"), record(2, "9"), record(3, "oslo")])
+    changes = builder.changes(3)
+    summary, *parts, numbers = changes
+    key = summary[1]
+    old = seal(key, msgspec.msgpack.encode(Summary(1, False))[:-1].replace(b"\x93", b"\x92", 1))
+    store = MemoryStore()
+    store.write([(Space.COLUMNS, key, old), *parts])
+    assert len(parts) == 2
+    assert numbers not in parts
+    assert Block(store, 3, 0).candidates(Sieve(((0, Within(8, 10)),))).tolist() == [2]
+
+
 def test_no_hash_stands_for_nothing() -> None:
     assert all(hash_of(token) for token in ("", "a", "*", "\N{SNOWMAN}"))
 
@@ -89,13 +147,14 @@ def test_no_hash_stands_for_nothing() -> None:
 )
 def test_a_damaged_column_is_never_believed(ruin: Callable[[MemoryStore, bytes], None]) -> None:
     builder = Builder(0)
-    builder.add([record(1, "a", bounds=(1, 1, 2, 2))])
+    builder.add([record(1, "a", "7", bounds=(1, 1, 2, 2))])
     changes = builder.changes(3)
+    assert len(changes) == 7
     for _, key, _ in changes:
         store = MemoryStore()
         store.write(changes)
         ruin(store, key)
-        sieve = Sieve(((0, "a"), (0, lambda token: token == "a")), bounds=(1, 1, 2, 2))
+        sieve = Sieve(((0, "a"), (0, lambda token: token == "a"), (1, "7"), (1, Within(7, 7))), bounds=(1, 1, 2, 2))
         with pytest.raises(Damaged):
             Block(store, 3, 0).candidates(sieve)
 

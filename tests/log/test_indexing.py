@@ -201,6 +201,11 @@ async def test_verify_holds_columns_against_their_records(tmp_path: Path, clock:
     assert [finding.seq for finding in written(path, clock, builder.changes(1)).findings][:20] == list(
         range(columns.first_of(1), columns.first_of(1) + 20)
     )
+    builder = columns.Builder(0)
+    builder.add([Record(1, 0, b"1", subject=("none", "1000000"))])
+    other = [change for change in builder.changes(1) if change[1][-2:] == b"\x80\x01"]  # numbers of the second token
+    assert len(other) == 1
+    assert "a column is damaged" in str(written(path, clock, other).findings)
     key = columns.PLACE.pack(1, 0, 2)
     assert "a column is damaged" in str(written(path, clock, [(Space.COLUMNS, key, b"x" * 30)]).findings)
     key = columns.PLACE.pack(77, 0, 0)

@@ -1,8 +1,8 @@
 """Columns: what a block of records says in its subjects and bounds, kept beside the records, so that a selective reader of
 a long history reads the few records that can be meant and not all of them.
 
-A block is a fixed range of seqs. For each token position it has one hash per seq, and the distinct tokens once; for places,
-the bounds of each record, rounded outward. Columns only ever say "maybe": whoever finds a seq here reads the record and
+A block is a fixed range of seqs. For each token position it has one hash per seq, the distinct tokens once, and where some of
+those are numbers, what they are as doubles; for places, the bounds of each record, rounded outward. Columns only ever say "maybe": whoever finds a seq here reads the record and
 asks it. So a record that was removed meanwhile costs one look, and a hash that two tokens share costs nothing but time.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -25,15 +25,20 @@ from seamark.log.store import Change, Space, View
 PLACE = struct.Struct(">IQH")  # stream id, block, part
 HASHES = np.dtype("<u4")
 BOUNDS = np.dtype("<f4")
+NUMBERS = np.dtype("<f8")
 _SUMMARY = 0  # says that the block is there
 _BOUNDS = 1  # four rows: least latitude, least longitude, greatest latitude, greatest longitude
 _TOKENS = 2  # and the parts after it: two for each position, hashes and distinct tokens
+_NUMBERS = (
+    2**15
+)  # and the parts after it: one for each position, the numbers that its distinct tokens are, NaN for the others
 
 _COUNT = struct.Struct("<I")
+_NUMERIC = frozenset("0123456789+-.")  # what a number begins with
 
 _encoder = msgspec.msgpack.Encoder()
 
-assert _TOKENS + 2 * SUBJECT_TOKENS_MAX < 2**16
+assert _TOKENS + 2 * SUBJECT_TOKENS_MAX <= _NUMBERS <= 2**16 - SUBJECT_TOKENS_MAX
 
 
 class Summary(msgspec.Struct, array_like=True, frozen=True):
@@ -41,16 +46,34 @@ class Summary(msgspec.Struct, array_like=True, frozen=True):
 
     positions: int
     placed: bool  # some record has bounds
+    numbered: bool = False  # numbers are kept; blocks of before there were any have to be asked for each token
 
 
 _summaries = msgspec.msgpack.Decoder(Summary)
 
 
-class Sieve(NamedTuple):
-    """What a reader's condition asks of columns: a text that a token has to be, or a question to each distinct token; and
-    bounds (least latitude, least longitude, greatest latitude, greatest longitude) that a record's have to touch."""
+class Within(NamedTuple):
+    """A token that has to be a number in a closed interval, and one of some numbers if there are any. Columns compare doubles, so a
+    number that differs by less than those tell apart passes as well."""
 
-    tokens: tuple[tuple[int, str | Callable[[str], bool]], ...] = ()
+    low: float
+    high: float
+    among: tuple[float, ...] = ()
+
+    def hold(self, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Which of them are meant; NaN never is."""
+        held: np.ndarray[Any, Any] = (numbers >= self.low) & (numbers <= self.high)
+        return held & np.isin(numbers, self.among) if self.among else held
+
+
+Question: TypeAlias = str | Within | Callable[[str], bool]
+
+
+class Sieve(NamedTuple):
+    """What a reader's condition asks of columns: a text or a number that a token has to be, or a question to each distinct token;
+    and bounds (least latitude, least longitude, greatest latitude, greatest longitude) that a record's have to touch."""
+
+    tokens: tuple[tuple[int, Question], ...] = ()
     bounds: tuple[float, float, float, float] | None = None
 
 
@@ -74,6 +97,16 @@ def first_of(block: int) -> int:
 def hash_of(token: str) -> int:
     """Never 0, which stands for no token."""
     return xxh32_intdigest(token.encode()) or 1
+
+
+def number_of(token: str) -> float:
+    """NaN for a token that is none. Takes a few texts for numbers that the wire would not: those are asked again."""
+    if token[:1] not in _NUMERIC:
+        return math.nan
+    try:
+        return float(token)
+    except ValueError:
+        return math.nan
 
 
 class Distinct:
@@ -113,6 +146,7 @@ class Builder:
         self.next = first_of(block)  # the first seq that was not seen yet
         self._columns: list[np.ndarray[Any, Any]] = []
         self._known: list[dict[str, int]] = []
+        self._numbers: list[list[float]] = []
         self._bounds: np.ndarray[Any, Any] | None = None
 
     @property
@@ -129,10 +163,12 @@ class Builder:
                 if position == len(self._columns):
                     self._columns.append(np.zeros(COLUMN_BLOCK_RECORDS, HASHES))
                     self._known.append({})
+                    self._numbers.append([])
                 known = self._known[position]
                 number = known.get(token)
                 if number is None:
                     number = known[token] = hash_of(token)
+                    self._numbers[position].append(number_of(token))
                 self._columns[position][offset] = number
             if record.geometry is not None:
                 self._place(offset, record.geometry)
@@ -140,13 +176,16 @@ class Builder:
 
     def changes(self, stream_id: int) -> list[Change]:
         """The finished block as values to store."""
-        summary = Summary(len(self._columns), self._bounds is not None)
+        summary = Summary(len(self._columns), self._bounds is not None, True)
         parts: list[tuple[int, bytes]] = [(_SUMMARY, _encoder.encode(summary))]
         if self._bounds is not None:
             parts.append((_BOUNDS, self._bounds.tobytes()))
         for position, (column, known) in enumerate(zip(self._columns, self._known, strict=True)):
             parts.append((_TOKENS + 2 * position, column.tobytes()))
             parts.append((_TOKENS + 2 * position + 1, Distinct.encode(known)))
+            numbers = np.array(self._numbers[position], NUMBERS)
+            if not np.isnan(numbers).all():
+                parts.append((_NUMBERS + position, numbers.tobytes()))
         changes: list[Change] = []
         for part, body in parts:
             key = PLACE.pack(stream_id, self.block, part)
@@ -184,6 +223,8 @@ class Block:
                 return np.zeros(0, np.int64)
             if isinstance(wanted, str):
                 mask &= self.hashes(position) == np.uint32(hash_of(wanted))
+            elif isinstance(wanted, Within):
+                self._compare(position, wanted, mask)
             else:
                 self._ask(position, wanted, mask)
         if sieve.bounds is not None:
@@ -197,12 +238,34 @@ class Block:
         hashes: np.ndarray[Any, Any] = self._array(_TOKENS + 2 * position, HASHES, 1)[0]
         return hashes
 
-    def _ask(self, position: int, wanted: Callable[[str], bool], mask: np.ndarray[Any, Any]) -> None:
-        """Ask about each distinct token that is left, once."""
+    def distinct(self, position: int) -> Distinct:
+        """The distinct tokens of a column."""
         body = self._part(_TOKENS + 2 * position + 1)
         if body is None:
             raise Damaged("the tokens of a column are missing")
-        distinct = Distinct(body)
+        return Distinct(body)
+
+    def numbers(self, position: int, distinct: Distinct) -> np.ndarray[Any, Any]:
+        """What the distinct tokens of a column are as numbers."""
+        assert self.summary is not None, "a block that is not there has no numbers"
+        count = len(distinct.hashes)
+        if not self.summary.numbered:
+            return np.fromiter((number_of(distinct.token(place)) for place in range(count)), NUMBERS, count)
+        body = self._part(_NUMBERS + position)
+        if body is None:
+            return np.full(count, np.nan, NUMBERS)
+        if len(body) != count * NUMBERS.itemsize:
+            raise Damaged("a column has more numbers than tokens, or fewer")
+        return np.frombuffer(body, NUMBERS)
+
+    def _compare(self, position: int, wanted: Within, mask: np.ndarray[Any, Any]) -> None:
+        distinct = self.distinct(position)
+        held = wanted.hold(self.numbers(position, distinct))
+        mask &= np.isin(self.hashes(position), distinct.hashes[held])
+
+    def _ask(self, position: int, wanted: Callable[[str], bool], mask: np.ndarray[Any, Any]) -> None:
+        """Ask about each distinct token that is left, once."""
+        distinct = self.distinct(position)
         hashes = self.hashes(position)
         left = np.flatnonzero(np.isin(distinct.hashes, hashes[mask])).tolist()
         self.asked += len(left)
@@ -227,5 +290,6 @@ class Block:
         return None if value is None else unseal(key, value)
 
 
-def _cheap_first(item: tuple[int, str | Callable[[str], bool]]) -> bool:
-    return not isinstance(item[1], str)
+def _cheap_first(item: tuple[int, Question]) -> int:
+    _, wanted = item
+    return 0 if isinstance(wanted, str) else 1 if isinstance(wanted, Within) else 2

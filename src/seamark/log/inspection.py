@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from seamark.log.chunk import Chunk, chunks_from
 from seamark.log.columns import PLACE as COLUMN
-from seamark.log.columns import Block, first_of, hash_of
+from seamark.log.columns import Block, first_of, hash_of, number_of
 from seamark.log.findings import Report
 from seamark.log.keys import subject_key
 from seamark.log.meta import Meta
@@ -158,11 +158,20 @@ class Inspection:
     def _check_block(self, number: int, block: Block) -> None:
         positions = 0 if block.summary is None else block.summary.positions
         columns = [block.hashes(position).tolist() for position in range(positions)]
+        try:
+            distinct = [_numbered(block, position) for position in range(positions)]
+        except Damaged as damage:
+            self._note(first_of(number), f"a column is damaged: {damage}")
+            return
         for record in self._live_in(number):
             subject = record.subject or ()
             known = [column[record.seq - first_of(number)] for column in columns]
             if known != [hash_of(token) for token in subject] + [0] * (positions - len(subject)):
                 self._note(record.seq, "its columns say otherwise than the record")
+            elif any(
+                tokens.get(token) != str(number_of(token)) for tokens, token in zip(distinct, subject, strict=False)
+            ):
+                self._note(record.seq, "its columns do not know its tokens")
 
     def _live_in(self, number: int) -> Iterator[Record]:
         start = max(first_of(number), self._meta.earliest)
@@ -170,3 +179,10 @@ class Inspection:
             if chunk.first >= first_of(number + 1):
                 return
             yield from (record for record in chunk.records() if start <= record.seq < first_of(number + 1))
+
+
+def _numbered(block: Block, position: int) -> dict[str, str]:
+    """The distinct tokens of a column with what they are as numbers, as text: no NaN equals another."""
+    distinct = block.distinct(position)
+    numbers = block.numbers(position, distinct).tolist()
+    return {distinct.token(place): str(number) for place, number in enumerate(numbers)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from seamark.log.columns import Sieve
+from seamark.log.columns import Question, Sieve, Within
 from seamark.log.record import Geometry, Record
-from seamark.match.constraint import Constraint, read_token
+from seamark.match.constraint import Constraint, Kind, Op, read_token
 from seamark.match.shape import Bounds
 from seamark.match.spatial import Point, Polygon
 from seamark.match.subject import Pattern, covers
@@ -61,7 +61,7 @@ class Filter:
 
     def sieve(self) -> Sieve | None:
         """See `Skims`: what every record that matches has in its subject and bounds."""
-        tokens: list[tuple[int, str | Callable[[str], bool]]] = []
+        tokens: list[tuple[int, Question]] = []
         for position, token in enumerate(self.subject or ()):
             if token is not None:
                 tokens.append((position, token))
@@ -130,7 +130,12 @@ def overlaps(bounds: Bounds, geometry: Geometry) -> bool:
     )
 
 
-def _asking(constraint: Constraint) -> Callable[[str], bool]:
+def _asking(constraint: Constraint) -> Question:
+    if constraint.kind is not Kind.TEXT:
+        # Rounding keeps the order, so no number of the interval is rounded out of it.
+        among = () if constraint.op is not Op.IN else tuple(map(float, constraint.operands))
+        return Within(float(constraint.low), float(constraint.high), among)
+
     def holds(token: str) -> bool:
         value = read_token(constraint.kind, token)
         return value is not None and constraint.holds(value)
