@@ -162,13 +162,13 @@ def test_a_pretty_payload_stays_one_line() -> None:
 
 
 def test_why_a_stream_ended() -> None:
-    closing = script("o").closing
+    closing = script("o", places=(7,)).closing
     assert closing(Close.SHUTDOWN) == (
-        b'event: error\ndata: {"code":503,"error":"shutting_down","message":"the server is stopping; reconnect to go on",'
+        b'id: eyJvIjo3fQ\nevent: error\ndata: {"code":503,"error":"shutting_down","message":"the server is stopping; reconnect to go on",'
         b'"retry_after_ms":2000}\n\n'
     )
     codes = {Close.REPLACED: 409, Close.REVOKED: 410, Close.SLOW: 408, Close.FAULT: 500}
     for reason, code in codes.items():
-        assert closing(reason).startswith(b'event: error\ndata: {"code":%d,"error":"' % code)
+        assert closing(reason).startswith(b'id: eyJvIjo3fQ\nevent: error\ndata: {"code":%d,"error":"' % code)
     for reason in (Close.DROPPED, Close.END, Close.DEADLINE):
         assert closing(reason) == b""

@@ -582,9 +582,11 @@ async def test_a_slow_reader_catches_up_and_a_stuck_one_is_let_go(rig: TopicsRig
 
 async def test_stopping_tells_every_reader_when_to_come_back(rig: TopicsRig) -> None:
     await rig.write("o", 1)
-    viewer = await watch(rig, "o")
+    viewer = await watch(rig, "o", node="me")
+    await rig.write("o", 2, node="me")  # which it passes in silence
     await rig.assembly.drain()
     assert viewer.frames[-1].event == "error"
+    assert viewer.frames[-1].place == {"o": 2}
     assert viewer.frames[-1].body["code"] == 503
     assert viewer.frames[-1].body["retry_after_ms"] == 2_000
     assert viewer.pipe.ended

@@ -192,7 +192,11 @@ class WatchScript:
         return HEARTBEAT
 
     def closing(self, reason: Close) -> bytes:
-        return _ENDINGS.get(reason, b"")
+        """What was handed over comes before this, so its id is where to go on."""
+        if reason not in _ENDINGS:
+            return b""
+        self._watch.settle()
+        return b"id: %b\n%b" % (self._watch.topics.event_id(self._watch.seqs), _ENDINGS[reason])
 
     def _id_line(self, stream: str, seq: int) -> bytes:
         """Where the session stands once it has this stream up to `seq`."""
