@@ -9,7 +9,6 @@ from seamark.limits import (
     CLOSE_LINGER_SECONDS_MAX,
     HEARTBEAT_SPREAD_PERCENT,
     LEGS_PER_SESSION_MAX,
-    STALL_SECONDS_MAX,
 )
 from seamark.log.watermarks import Cursor
 from seamark.stream.catch_up import CatchUp
@@ -17,6 +16,7 @@ from seamark.stream.dialect import Alike, Close, Script, Span
 from seamark.stream.hub import Hub
 from seamark.stream.leg import Leg, LegSpec
 from seamark.stream.pipe import Block, Pipe
+from seamark.stream.stall import Stall
 from seamark.stream.wheel import Timer
 from seamark.telemetry import events
 from seamark.telemetry.logs import logger
@@ -44,7 +44,6 @@ class Session:
         "_on_close",
         "_on_progress",
         "_stall",
-        "_stall_bytes",
         "closed",
         "deadline_seconds",
         "finite",
@@ -100,8 +99,7 @@ class Session:
         self._catch_up: CatchUp | None = None
         self._beat: Timer | None = None
         self._deadline: Timer | None = None
-        self._stall: Timer | None = None
-        self._stall_bytes = 0
+        self._stall: Stall | None = None
         self._linger: Timer | None = None
         pipe.owner = self
 
@@ -163,11 +161,9 @@ class Session:
         if self.paused or self.closed:
             return
         self.paused = True
-        self.hub.lagging.value += 1
         for leg in self.legs:
             leg.leave()
-        self._stall_bytes = self.pipe.buffered
-        self._stall = self.hub.wheel.add(STALL_SECONDS_MAX, self._stalled)
+        self._stall = Stall(self.hub, self.pipe, self._too_slow)
 
     def resume(self) -> None:
         if not self.paused or self.closed:
@@ -307,9 +303,8 @@ class Session:
 
     def _unpause(self) -> None:
         self.paused = False
-        self.hub.lagging.value -= 1
         if self._stall is not None:
-            self._stall.cancel()
+            self._stall.end()
             self._stall = None
 
     # -- timers
@@ -350,12 +345,5 @@ class Session:
     def _expire(self) -> None:
         self.close(Close.DEADLINE)
 
-    def _stalled(self) -> None:
-        """Paused for long: any progress on the socket buys the same time again."""
-        self._stall = None
-        buffered = self.pipe.buffered
-        if buffered >= self._stall_bytes:
-            self.close(Close.SLOW)
-            return
-        self._stall_bytes = buffered
-        self._stall = self.hub.wheel.add(STALL_SECONDS_MAX, self._stalled)
+    def _too_slow(self) -> None:
+        self.close(Close.SLOW)

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from seamark.errors import Conflict, Missing
-from seamark.limits import CLOSE_LINGER_SECONDS_MAX, HEARTBEAT_SPREAD_PERCENT, STALL_SECONDS_MAX
+from seamark.limits import CLOSE_LINGER_SECONDS_MAX, HEARTBEAT_SPREAD_PERCENT
 from seamark.stream.dialect import Close
 from seamark.stream.hub import Hub
 from seamark.stream.pipe import Block, Pipe
+from seamark.stream.stall import Stall
 from seamark.stream.wheel import Timer
 from seamark.telemetry.supervise import supervise
 from seamark.topics.queue import Job, Queue, Want
@@ -41,7 +42,7 @@ Render = Callable[[Job], bytes]
 class WorkStream:
     """The owner of one pipe. What it holds of the queue is written down in the queue's leases, under its number."""
 
-    __slots__ = ("_beat", "_crew", "_hub", "_linger", "_on_close", "_pipe", "_render", "_stall", "_stall_bytes", "_want", "_wrote_at", "closed", "paused")  # fmt: skip
+    __slots__ = ("_beat", "_crew", "_hub", "_linger", "_on_close", "_pipe", "_render", "_stall", "_want", "_wrote_at", "closed", "paused")  # fmt: skip
 
     def __init__(
         self, crew: Crew, pipe: Pipe, want: Want, render: Render, *, on_close: Callable[[], None] | None = None
@@ -56,8 +57,7 @@ class WorkStream:
         self._wrote_at = 0.0
         self._beat: Timer | None = None
         self._linger: Timer | None = None
-        self._stall: Timer | None = None
-        self._stall_bytes = 0
+        self._stall: Stall | None = None
         self.closed = False
         self.paused = False
         pipe.owner = self
@@ -102,9 +102,7 @@ class WorkStream:
     def pause(self) -> None:
         if not self.paused and not self.closed:
             self.paused = True
-            self._hub.lagging.value += 1
-            self._stall_bytes = self._pipe.buffered
-            self._stall = self._hub.wheel.add(STALL_SECONDS_MAX, self._stalled)
+            self._stall = Stall(self._hub, self._pipe, self._too_slow)
 
     def resume(self) -> None:
         if self.paused and not self.closed:
@@ -138,19 +136,12 @@ class WorkStream:
 
     def _unpause(self) -> None:
         self.paused = False
-        self._hub.lagging.value -= 1
         if self._stall is not None:
-            self._stall.cancel()
+            self._stall.end()
             self._stall = None
 
-    def _stalled(self) -> None:
-        """Paused for long: any progress on the socket buys the same time again."""
-        buffered = self._pipe.buffered
-        if buffered >= self._stall_bytes:
-            self.close(Close.SLOW)
-            return
-        self._stall_bytes = buffered
-        self._stall = self._hub.wheel.add(STALL_SECONDS_MAX, self._stalled)
+    def _too_slow(self) -> None:
+        self.close(Close.SLOW)
 
     def _arm_beat(self, delay_seconds: float) -> None:
         spread = HEARTBEAT_SECONDS * HEARTBEAT_SPREAD_PERCENT / 100
