@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from seamark.match.entry import Entry
+from seamark.match.filter import Area
 from seamark.match.group import Group, Signature
 from seamark.match.plan import Slot, Tuning
 from seamark.match.spatial import Polygon
@@ -116,7 +117,11 @@ class Bucket(Generic[T]):
 
 def _columnar(entry: Entry[T]) -> bool:
     """Whether columns can answer for it: a tangled ring is no polygon that they could hold."""
-    area = entry.filter.area
-    if isinstance(area, Polygon) and area.shape.tangled:
-        return False
-    return bool(entry.plan.ranges) or area is not None
+    area = entry.plan.area
+    if area is None:
+        return bool(entry.plan.ranges)
+    return area is not Polygon or not _tangled(entry.filter.area)
+
+
+def _tangled(area: Area | None) -> bool:
+    return isinstance(area, Polygon) and area.shape.tangled
