@@ -18,9 +18,12 @@ fi
 echo "Installing$missing for the tests ..." >&2
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
-get() { apt-get -o Acquire::Retries=3 "$@" >"$log" 2>&1 </dev/null || tail -n 5 "$log" >&2; }
-get update
-for package in $missing; do
+get() {
+	apt-get -o Acquire::Retries=2 -o Acquire::http::Timeout=20 "$@" >"$log" 2>&1 </dev/null && return
+	tail -n 5 "$log" >&2
+	return 1
+}
+get update && for package in $missing; do
 	get install --yes --no-install-recommends "$package" # one by one: where there is no Chromium there may be curl
 done
 rm -f "$log"
