@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from seamark.access.tokens import TokenHolder
@@ -12,7 +15,7 @@ from seamark.flags import audit
 from seamark.flags.audit import Author
 from seamark.flags.directory import Directory, Grant
 from seamark.flags.tenancy import Namespace, Tenant
-from seamark.log.protocol import Append, Log, Put
+from seamark.log.protocol import Append, Log, News, Shelf
 from seamark.testing.rig import LogRig
 
 ME = Author("tests", "R")
@@ -142,7 +145,7 @@ async def test_before_it_is_loaded_nothing_is_told(rig: LogRig) -> None:
 async def test_what_is_damaged_opens_nothing(rig: LogRig) -> None:
     first = await loaded(rig)
     _, secret = await first.mint(Grant(type="superadmin"), ME)
-    directory = Directory(_Damaged(rig.log), rig.clock)  # type: ignore[arg-type]
+    directory = Directory(cast("Log", _Damaged(rig.log)), rig.clock)
     await directory.load()
     assert not directory.loading
     with pytest.raises(Corrupt):
@@ -180,14 +183,104 @@ async def test_origins_of_a_namespace(rig: LogRig) -> None:
     assert not directory.origin_allowed("acme", "billing", "https://x")
 
 
-class _Damaged:
-    """A log whose shelf cannot be read."""
+async def settled(rig: LogRig, *directories: Directory) -> None:
+    """Until all of them know every change."""
+    head = await audit.head(rig.log)
+    for directory in directories:
+        while directory._seen < head:
+            await asyncio.sleep(0)
+
+
+class _Elsewhere:
+    """A log whose writer is another process: news says that there is something, and not what."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self.wakeup = self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def fetch(self, space: str, key: bytes) -> bytes | None:
+        return cast("Shelf", self._log).fetch(space, key)
+
+    def scan(self, space: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        return cast("Shelf", self._log).scan(space, prefix)
+
+    def subscribe(self, listener: Callable[[Sequence[News]], None]) -> Callable[[], None]:
+        return self._log.wakeup.subscribe(
+            lambda news: listener([msgspec.structs.replace(one, records=None) for one in news])
+        )
+
+
+@pytest.fixture(params=["here", "elsewhere"])
+async def two(rig: LogRig, request: pytest.FixtureRequest) -> AsyncIterator[tuple[Directory, Directory]]:
+    """Two processes on one log; the second is told of records, or only that there are some."""
+    first = await loaded(rig)
+    log = rig.log if request.param == "here" else cast("Log", _Elsewhere(rig.log))
+    second = Directory(log, rig.clock)
+    await second.load()
+    yield first, second
+    await first.close()
+    await second.close()
+
+
+async def test_what_another_process_changes_is_known_here(rig: LogRig, two: tuple[Directory, Directory]) -> None:
+    first, second = two
+    await first.create_tenant(tenant(), ME)
+    await first.create_namespace(namespace(), ME)
+    token, secret = await first.mint(Grant(type="tenant-admin", tenant="acme"), ME)
+    await settled(rig, first, second)
+    assert (second.tenant("acme"), second.namespace("acme", "billing")) == (tenant(), namespace())
+    holder = second.find(secret)
+    assert holder is not None
+    ended: list[str] = []
+    second.on_revoke(lambda one: ended.append(one.name))
+    await first.revoke(token.id, ME)
+    await settled(rig, second)
+    assert second.find(secret) is None
+    assert not holder.live(rig.clock.now_ns())
+    assert ended == [token.id]
+
+
+async def test_two_processes_agree_on_who_was_first(rig: LogRig, two: tuple[Directory, Directory]) -> None:
+    first, second = two
+    slugs = [f"t{number}" for number in range(8)]
+    wishes = [one.create_tenant(tenant(slug), ME) for slug in slugs for one in (first, second)]
+    done = await asyncio.gather(*wishes, return_exceptions=True)
+    assert sum(isinstance(one, Tenant) for one in done) == len(slugs)
+    assert sum(isinstance(one, TenantExists) for one in done) == len(slugs)
+    await settled(rig, first, second)
+    for directory in two:
+        assert [one.slug for one in directory.tenants("", 99)[0]] == slugs
+    assert len((await audit.read(rig.log, 0, 99)).entries) == len(slugs)
+
+
+async def test_lines_of_others_in_the_audit_log_are_in_nobodys_way(rig: LogRig) -> None:
+    directory = await loaded(rig)
+    debts = audit.Debts(rig.log)
+    line = ME.entry("manifest.push", "acme/billing@1", tenant="acme", namespace="billing")
+    await asyncio.gather(
+        *(debts.pay(audit.owed(f"{number}", line)) for number in range(5)),
+        *(directory.create_tenant(tenant(f"t{number}"), ME) for number in range(5)),
+    )
+    assert len(directory.tenants("", 99)[0]) == 5
+    assert len((await audit.read(rig.log, 0, 99)).entries) == 10
+
+
+async def test_a_closed_directory_hears_nothing(rig: LogRig) -> None:
+    first, second = await loaded(rig), await loaded(rig)
+    await second.close()
+    await second.close()
+    await first.create_tenant(tenant(), ME)
+    assert second.tenant("acme") is None
+
+
+class _Damaged(_Elsewhere):
+    """A log whose shelf cannot be read."""
 
     def fetch(self, space: str, key: bytes) -> bytes | None:
         raise Corrupt("damaged", stream="", seq=0, where="shelf")
 
-    def scan(self, space: str, prefix: bytes = b"") -> list[Put]:
+    def scan(self, space: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         raise Corrupt("damaged", stream="", seq=0, where="shelf")

@@ -6,7 +6,7 @@ A record moves in the same commit as the values that it is about, so there is no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,6 +39,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     request_id: str = ""
     before: dict[str, Any] | None = None
     after: dict[str, Any] | None = None
+
+    @property
+    def place(self) -> str:
+        return f"{self.tenant}/{self.namespace}"
 
 
 class Author(NamedTuple):
@@ -86,9 +90,31 @@ def draft(entry: Entry) -> Draft:
     return Draft(_encode(entry), node=entry.actor, tag=entry.tenant or None)
 
 
-def append(entry: Entry, puts: Sequence[Put]) -> Append:
+def append(entry: Entry, puts: Sequence[Put], *, expect_head: int | None = None) -> Append:
     """The change and its record as one unit."""
-    return Append(stream=STREAM, drafts=[draft(entry)], create=_SETTINGS, puts=puts)
+    return Append(stream=STREAM, drafts=[draft(entry)], create=_SETTINGS, puts=puts, expect_head=expect_head)
+
+
+def entry_of(record: Record) -> Entry:
+    return _entry.decode(record.payload)
+
+
+async def head(log: Log) -> int:
+    """The number of changes so far."""
+    try:
+        return (await log.state(STREAM)).marks.head
+    except StreamNotFound:
+        return 0
+
+
+async def records(log: Log, after: int) -> AsyncIterator[Record]:
+    """All changes after a place, to the end."""
+    cursor = Cursor(after)
+    while cursor.seq < await head(log):
+        page = await log.read(STREAM, cursor)
+        for record in page.records:
+            yield record
+        cursor = page.cursor
 
 
 def owed(key: str, entry: Entry) -> Put:
@@ -150,7 +176,7 @@ async def read(log: Log, after: int, limit: int, *, tenant: str | None = None) -
 
 
 def _shown(record: Record) -> dict[str, object]:
-    entry = _entry.decode(record.payload)
+    entry = entry_of(record)
     return {
         "sequence": record.seq,
         "at": instant.text(record.ts),

@@ -7,37 +7,36 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from bisect import bisect_right, insort
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
 
 from seamark import limits
-from seamark.access.tokens import TYPES, Reach, Token, TokenHolder, TokenRing, digest_of, new_secret
+from seamark.access.tokens import TYPES, Reach, Token, digest_of, new_secret
 from seamark.clock import Clock
 from seamark.errors import (
     BadRequest,
     Corrupt,
+    HeadConflict,
     NamespaceExists,
     NamespaceNotFound,
-    NotReady,
     QuotaExceeded,
-    SeamarkError,
     TenantExists,
     TenantNotFound,
     TokenNotFound,
 )
 from seamark.flags import audit, tenancy, ulid
 from seamark.flags.audit import Author
+from seamark.flags.roster import Roster
 from seamark.flags.tenancy import Namespace, Tenant, namespace_shown, tenant_shown, token_shown
-from seamark.log.protocol import Log, Put, Shelf
+from seamark.log.protocol import Log, News, Put, Shelf
 from seamark.telemetry import events
 from seamark.telemetry.logs import logger
-from seamark.telemetry.metrics import Metrics
+from seamark.telemetry.supervise import supervise
 
 T = TypeVar("T")
-K = TypeVar("K", str, tuple[str, str])
 
 _ID = "tok_"
 _ROWS_AT_ONCE = 256  # read from the shelf before the loop goes on
@@ -56,33 +55,32 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     allowed_origins: tuple[str, ...] = ()
 
 
-class Directory:
-    """Belongs to the loop it was made in. Everything but `load` needs it to be loaded."""
+class Directory(Roster):
+    """Belongs to the loop it was made in. Everything but `load` needs it to be loaded.
+
+    Other processes may change the same log. Every change is a record of the audit log, made over the one before it: so this
+    process has seen all of them before it adds one, and hears of the others by the log's news.
+    """
 
     def __init__(self, log: Log, clock: Clock, *, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> None:
         assert isinstance(log, Shelf), "the flags surface needs an engine that keeps small values"
+        super().__init__(clock)
         self._log: Log = log
         self._shelf: Shelf = log
-        self._clock = clock
         self._random_bytes = random_bytes
         self._lock = asyncio.Lock()
-        self._tenants: dict[str, Tenant] = {}
-        self._namespaces: dict[tuple[str, str], Namespace] = {}
-        self._holders: dict[str, TokenHolder] = {}
-        self._tenant_order: list[str] = []
-        self._namespace_order: list[tuple[str, str]] = []
-        self._token_order: list[str] = []
-        self._owned: dict[str, int] = {}  # namespaces of each tenant
-        self._clients: dict[tuple[str, str], list[TokenHolder]] = {}  # those of browsers, by namespace
-        self._ring = TokenRing()
-        self._listeners: list[Callable[[TokenHolder], None]] = []
-        self._trouble: SeamarkError | None = NotReady("tenants and tokens are being loaded")
+        self._seen = 0  # the last record of the audit log whose change is known here
+        self._follows = False  # whether news counts: only once the rows before it are known
+        self._behind = False
+        self._task: asyncio.Task[None] | None = None
+        self._unsubscribe = log.wakeup.subscribe(self._hear)
 
     # -- coming up
 
     async def load(self) -> None:
         """Read everything. What is damaged keeps the whole surface shut: a token that is only half known must not open
         anything, and neither must its neighbours be lost."""
+        seen = await audit.head(self._log)  # before the rows: a change while they are read is then seen twice
         try:
             for row in await self._rows(tenancy.TENANTS):
                 self._learn_tenant(tenancy.tenant_row.decode(row))
@@ -91,28 +89,21 @@ class Directory:
             for row in await self._rows(tenancy.TOKENS):
                 self._learn_token(tenancy.token_row.decode(row))
         except Corrupt as damage:
-            _log.error(events.CORRUPT_VALUE, space="flags", error=damage.message)
-            self._trouble = damage
+            self._shut(damage)
             return
-        self._trouble = None
+        self._seen, self._follows = seen, True
+        await self._catch_up()
+        if self.loading:
+            self._trouble = None
 
-    def check(self) -> None:
-        """Raises NotReady before it is loaded, Corrupt when it cannot be."""
-        if self._trouble is not None:
-            raise self._trouble
-
-    @property
-    def loading(self) -> bool:
-        return isinstance(self._trouble, NotReady)
-
-    @property
-    def usable(self) -> bool:
-        return self._trouble is None
-
-    def measure(self, metrics: Metrics) -> None:
-        metrics.gauge("seamark_flags_tenants").value = len(self._tenants)
-        metrics.gauge("seamark_flags_namespaces").value = len(self._namespaces)
-        metrics.gauge("seamark_flags_tokens").value = len(self._holders)
+    async def close(self) -> None:
+        """Nothing is heard any longer. May be called again."""
+        self._unsubscribe()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
     async def _rows(self, space: str) -> list[bytes]:
         rows: list[bytes] = []
@@ -122,69 +113,9 @@ class Directory:
                 await asyncio.sleep(0)
         return rows
 
-    # -- looking up
-
-    def find(self, secret: str) -> TokenHolder | None:
-        """Whoever has this secret, unless the token is revoked or expired."""
-        self.check()
-        holder = self._ring.find(secret)
-        return holder if holder is not None and holder.live(self._clock.now_ns()) else None
-
-    def known(self, secret: str) -> TokenHolder | None:
-        """The same whatever became of the token."""
-        self.check()
-        return self._ring.find(secret)
-
-    def holder(self, token_id: str) -> TokenHolder | None:
-        """By id, whatever became of the token."""
-        self.check()
-        return self._holders.get(token_id)
-
-    def tenant(self, slug: str) -> Tenant | None:
-        self.check()
-        return self._tenants.get(slug)
-
-    def namespace(self, tenant: str, slug: str) -> Namespace | None:
-        self.check()
-        return self._namespaces.get((tenant, slug))
-
-    def namespace_count(self, tenant: str) -> int:
-        return self._owned.get(tenant, 0)
-
-    def tenants(
-        self, after: str, size: int, may: Callable[[Tenant], bool] = lambda tenant: True
-    ) -> tuple[list[Tenant], bool]:
-        """Up to `size` that `may` lets through, in order of slug, and whether there are more."""
-        self.check()
-        return _page(self._tenant_order, after, size, self._tenants.__getitem__, may)
-
-    def namespaces(
-        self, after: tuple[str, str], size: int, may: Callable[[Namespace], bool] = lambda namespace: True
-    ) -> tuple[list[Namespace], bool]:
-        """The same, in order of tenant and slug."""
-        self.check()
-        return _page(self._namespace_order, after, size, self._namespaces.__getitem__, may)
-
-    def tokens(self, after: str, size: int, may: Callable[[Token], bool]) -> tuple[list[Token], bool]:
-        """The same, the oldest first."""
-        self.check()
-        return _page(self._token_order, after, size, lambda token_id: self._holders[token_id].token, may)
-
-    def live_superadmins(self) -> list[Token]:
-        now = self._clock.now_ns()
-        holders = self._holders.values()
-        return [holder.token for holder in holders if holder.token.type == "superadmin" and holder.live(now)]
-
-    def origin_allowed(self, tenant: str, namespace: str, origin: str) -> bool:
-        """Whether pages from there may use some token of a namespace: all that a preflight can ask."""
-        now = self._clock.now_ns()
-        holders = self._clients.get((tenant, namespace), ())
-        return any(allows(holder.token, origin) and holder.live(now) for holder in holders)
-
-    def on_revoke(self, listener: Callable[[TokenHolder], None]) -> Callable[[], None]:
-        """Call `listener` at once when a token is revoked. Returns the way to stop."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+    def _shut(self, damage: Corrupt) -> None:
+        _log.error(events.CORRUPT_VALUE, space="flags", error=damage.message)
+        self._trouble = damage
 
     # -- changing
 
@@ -198,7 +129,6 @@ class Directory:
             shown = tenant_shown(tenant, 0)
             entry = author.entry("tenant.create", tenant.slug, tenant=tenant.slug, after=shown)
             await self._write(tenancy.tenant_put(tenant), entry)
-            self._learn_tenant(tenant)
             return tenant
 
         return await self._change(create)
@@ -216,7 +146,6 @@ class Directory:
             shown = namespace_shown(namespace)
             entry = author.entry("namespace.create", place[1], tenant=place[0], namespace=place[1], after=shown)
             await self._write(tenancy.namespace_put(namespace), entry)
-            self._learn_namespace(namespace)
             return namespace
 
         return await self._change(create)
@@ -237,7 +166,6 @@ class Directory:
                 **msgspec.structs.asdict(grant),
             )
             await self._write(tenancy.token_put(token), _entry_of(author, "token.mint", None, token))
-            self._learn_token(token)
             return token, shown_once
 
         return await self._change(create)
@@ -254,9 +182,6 @@ class Directory:
                 return before
             token = msgspec.structs.replace(before, revoked_at=self._clock.now_ns())
             await self._write(tenancy.token_put(token), _entry_of(author, "token.revoke", before, token))
-            holder.token = token
-            for listener in tuple(self._listeners):
-                listener(holder)
             return token
 
         return await self._change(revoke)
@@ -269,7 +194,11 @@ class Directory:
 
         async def alone() -> T:
             async with self._lock:
-                return await change()
+                while True:
+                    try:
+                        return await change()
+                    except HeadConflict:
+                        await self._catch_up()  # somebody else was faster: with what they changed, it is judged again
 
         return await asyncio.shield(alone())
 
@@ -278,7 +207,9 @@ class Directory:
         return _ID + ulid.made(now_ns, self._random_bytes(ulid.RANDOM_BYTES), after=last)
 
     async def _write(self, put: Put, entry: audit.Entry) -> None:
-        await self._log.append(audit.append(entry, [put]))
+        """Durable and known here when it returns. Raises HeadConflict when not all that came before is known here."""
+        receipt = await self._log.append(audit.append(entry, [put], expect_head=self._seen))
+        self._advance(receipt.last, entry)
         _log.info(events.FLAGS_CHANGED, action=entry.action, subject=entry.subject, actor=entry.actor)
 
     def _check_tenant(self, slug: str) -> None:
@@ -304,22 +235,50 @@ class Directory:
             message = f"tenant {grant.tenant} has no namespace {grant.namespace}"
             raise NamespaceNotFound(message, tenant=grant.tenant, namespace=grant.namespace)
 
-    def _learn_tenant(self, tenant: Tenant) -> None:
-        self._tenants[tenant.slug] = tenant
-        insort(self._tenant_order, tenant.slug)
+    # -- hearing
 
-    def _learn_namespace(self, namespace: Namespace) -> None:
-        place = (namespace.tenant, namespace.slug)
-        self._namespaces[place] = namespace
-        self._owned[namespace.tenant] = self._owned.get(namespace.tenant, 0) + 1
-        insort(self._namespace_order, place)
+    def _hear(self, news: Sequence[News]) -> None:
+        for one in news:
+            if one.stream != audit.STREAM or not self._follows:
+                continue
+            if one.records is None:
+                self._fall_behind()
+            for record in one.records or ():
+                self._advance(record.seq, audit.entry_of(record))
 
-    def _learn_token(self, token: Token) -> None:
-        holder = self._holders[token.id] = TokenHolder(token)
-        insort(self._token_order, token.id)
-        self._ring.add(holder)
-        if token.allowed_origins:
-            self._clients.setdefault((token.tenant, token.namespace), []).append(holder)
+    def _advance(self, seq: int, entry: audit.Entry) -> None:
+        if seq > self._seen + 1:
+            self._fall_behind()
+        elif seq == self._seen + 1:
+            self._seen = seq
+            try:
+                self._refresh(entry)
+            except Corrupt as damage:
+                self._shut(damage)
+
+    def _refresh(self, entry: audit.Entry) -> None:
+        """Learn what the shelf says now of whatever a change was about."""
+        thing = entry.action.partition(".")[0]
+        if thing == "tenant" and (row := self._shelf.fetch(tenancy.TENANTS, entry.subject.encode())):
+            self._learn_tenant(tenancy.tenant_row.decode(row))
+        elif thing == "namespace" and (row := self._shelf.fetch(tenancy.NAMESPACES, entry.place.encode())):
+            self._learn_namespace(tenancy.namespace_row.decode(row))
+        elif thing == "token" and (row := self._shelf.fetch(tenancy.TOKENS, entry.subject.encode())):
+            self._learn_token(tenancy.token_row.decode(row))
+
+    def _fall_behind(self) -> None:
+        self._behind = True
+        if self._task is None or self._task.done():
+            self._task = supervise("flags.directory", self._keep_up)
+
+    async def _keep_up(self) -> None:
+        while self._behind:
+            self._behind = False
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        async for record in audit.records(self._log, self._seen):
+            self._advance(record.seq, audit.entry_of(record))
 
 
 def _entry_of(author: Author, action: str, before: Token | None, after: Token) -> audit.Entry:
@@ -331,24 +290,6 @@ def _entry_of(author: Author, action: str, before: Token | None, after: Token) -
         before=None if before is None else token_shown(before),
         after=token_shown(after),
     )
-
-
-def allows(token: Token, origin: str) -> bool:
-    """Whether pages from `origin` may use a token."""
-    return origin in token.allowed_origins or "*" in token.allowed_origins
-
-
-def _page(
-    order: Sequence[K], after: K, size: int, get: Callable[[K], T], may: Callable[[T], bool]
-) -> tuple[list[T], bool]:
-    found: list[T] = []
-    for at in range(bisect_right(order, after), len(order)):
-        one = get(order[at])
-        if may(one):
-            if len(found) == size:
-                return found, True
-            found.append(one)
-    return found, False
 
 
 def _check_room(count: int, name: str, most: int) -> None:

@@ -14,9 +14,10 @@ from seamark.errors import BadRequest, FlagNotFound, Forbidden, ManifestNotFound
 from seamark.flags.answer import answer
 from seamark.flags.body import json_body
 from seamark.flags.caller import Callers
-from seamark.flags.directory import Directory, allows
+from seamark.flags.directory import Directory
 from seamark.flags.manifest_docs import EVALUATE, OPERATIONS
 from seamark.flags.problem import flags_problem
+from seamark.flags.roster import allows
 from seamark.flags.table import row
 from seamark.flags.version import Version
 from seamark.flags.versions import Versions

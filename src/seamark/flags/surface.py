@@ -99,6 +99,7 @@ class FlagsSurface:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+        await self.directory.close()
 
     async def _load(self) -> None:
         if self.directory.loading:
