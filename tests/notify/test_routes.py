@@ -271,6 +271,15 @@ async def test_a_schema_that_is_not_strict_takes_other_types_too() -> None:
         check(answer, 400, code="UNKNOWN_EVENT_TYPE", configured_event_types=[])
 
 
+async def test_the_base_of_an_event_type_is_no_way_around_its_schema_and_its_roles() -> None:
+    async with running(options(strict=False)) as rig:
+        await rig.notify()
+        for endpoint in ENDPOINTS:
+            body = {"event_type": "polygon", "identifier": {"a": "*", "b": "*"}, "from_id": "1"}
+            check(await rig.ask(endpoint, body), 400, code="UNKNOWN_EVENT_TYPE", message="unknown event type 'polygon'")
+        await rig.notify("Polygon", n=1)  # another name
+
+
 # -- discovery
 
 

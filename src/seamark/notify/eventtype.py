@@ -101,9 +101,10 @@ class Schema:
         return self._by_base.get(base)
 
     def find(self, name: str) -> EventType | None:
-        """None for an event type without schema, where that is allowed. Raises UnknownEventType."""
+        """None for an event type without schema, where that is allowed. Raises UnknownEventType, also for the base of another:
+        its stream is that one's, with its schema and its roles."""
         event = self._by_name.get(name)
-        if event is None and self.strict:
+        if event is None and (self.strict or name in self._by_base):
             raise UnknownEventType(f"unknown event type '{name}'", event_type=name, configured=self.names)
         return event
 
