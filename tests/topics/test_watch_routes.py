@@ -76,6 +76,14 @@ async def test_the_content_type_comes_first(rig: TopicsRig) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (415, "unsupported_media_type")
 
 
+async def test_a_body_is_bounded_as_that_of_any_other_call() -> None:
+    rig = TopicsRig({"TOPICS_MAX_BODY_BYTES": "1000"})
+    await rig.call("PUT", "/topics/o", {})
+    error = await refusal(rig, 413, {"topics": {"o": {}}, "more": "x" * 1_000})
+    assert (error["code"], error["detail"]) == ("payload_too_large", {"max": 1_000})
+    await rig.close()
+
+
 async def test_as_many_topics_as_there_may_be(rig: TopicsRig) -> None:
     names = [f"t{n}" for n in range(LEGS_PER_SESSION_MAX)]
     for name in names:

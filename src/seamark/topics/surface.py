@@ -67,7 +67,7 @@ class TopicsSurface:
             sessions_max=settings.max_watch_sessions,
             keep=settings.engine != "memory",
         )
-        self._watch_routes = WatchRoutes(self.watches, keys, clock)
+        self._watch_routes = WatchRoutes(self.watches, keys, clock, body_bytes_max=settings.max_body_bytes)
         self.queues = Queues(self.topics, hub, clock)
         self._queue_routes = QueueRoutes(self.queues, hub, self.slots, clock, body_bytes_max=settings.max_body_bytes)
         self.topics.queue_facts = self.queues.facts

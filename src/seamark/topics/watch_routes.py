@@ -79,7 +79,10 @@ _BODY = msgspec.json.Decoder(WatchBody)
 class WatchRoutes:
     """Handlers bound to the watches of one surface."""
 
-    def __init__(self, watches: Watches, keys: KeyRing, clock: Clock) -> None:
+    def __init__(
+        self, watches: Watches, keys: KeyRing, clock: Clock, *, body_bytes_max: int = SMALL_BODY_BYTES_MAX
+    ) -> None:
+        self._body_bytes_max = min(body_bytes_max, SMALL_BODY_BYTES_MAX)
         self._watches = watches
         self._keys = keys
         self._clock = clock
@@ -87,8 +90,8 @@ class WatchRoutes:
     def table(self) -> list[Route]:
         """Rows of the route table. The stream asks for its key itself: which one it takes depends on the session."""
         return [
-            _route("POST", "/v0/watch", self.create, "read", reads=WatchBody),
-            _route("GET", "/v0/watch/{wid}", self.open, ""),
+            self._route("POST", "/v0/watch", self.create, "read", reads=WatchBody),
+            self._route("GET", "/v0/watch/{wid}", self.open, ""),
         ]
 
     async def create(self, exchange: Exchange) -> None:
@@ -132,6 +135,11 @@ class WatchRoutes:
             strong=body.consistency is Consistency.STRONG,
         )
 
+    def _route(self, method: str, path: str, handler: Handler, action: str, *, reads: type | None = None) -> Route:
+        summary, operation = OPERATIONS[method, path]
+        openapi = whole(operation, reads)
+        return Route(method, path, handler, summary, action, topics_problem, self._body_bytes_max, True, openapi)
+
     def _check_key(self, exchange: Exchange, watch: WatchSession) -> None:
         """The key that made the session opens it, and no other. A server without keys asks nobody."""
         if not self._keys:
@@ -174,9 +182,3 @@ def _created(wid: str, starts: list[Start]) -> dict[str, object]:
             for start in starts
         },
     }
-
-
-def _route(method: str, path: str, handler: Handler, action: str, *, reads: type | None = None) -> Route:
-    summary, operation = OPERATIONS[method, path]
-    openapi = whole(operation, reads)
-    return Route(method, path, handler, summary, action, topics_problem, SMALL_BODY_BYTES_MAX, True, openapi)
