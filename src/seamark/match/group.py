@@ -153,7 +153,9 @@ class Group(Generic[T]):
         bounds = (geometry.min_lat, geometry.min_lon, geometry.max_lat, geometry.max_lon)
         if shape is None or shape.bounds != bounds:
             return self._scan(geometry, 0, mask)  # the tree would answer for other bounds than the stored ones
-        rows: Rows = self._tree.query(shape.reach)
+        # As an array of one, because the tree takes three times as long to make one of a shape.
+        self._asked[0] = shape.reach
+        rows: Rows = self._tree.query(self._asked)[1]
         # Those removed since the tree was made have no shape and no place any more, and pass no predicate.
         if mask is not None:
             rows = rows[mask[rows]]
@@ -216,6 +218,7 @@ class Group(Generic[T]):
         self._heavies = 0  # how many of the shapes are prepared
         self._tree = None
         self._treed = 0
+        self._asked: NDArray[Any] = np.empty(1, dtype=object)
         self._grow(capacity)
 
     def _grow(self, capacity: int) -> None:

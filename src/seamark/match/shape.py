@@ -18,7 +18,7 @@ Bounds: TypeAlias = tuple[float, float, float, float]
 
 PAIR_BYTES = 16
 HEAVY_VERTICES = 48  # from here on a shape is prepared at once, a record's as well as a filter's
-PREPARE_MIN = 32  # filters that a lighter record is prepared for; lighter filters never are, for the memory's sake
+PREPARE_MIN = 8  # filters that a lighter record is prepared for, while they are asked; else lighter ones never are, for the memory's sake
 
 
 class Shape:
@@ -53,9 +53,11 @@ class Shape:
 
     def meets(self, reaches: NDArray[Any]) -> Bools:
         """`intersects` for many that are neither tangled nor prepared."""
-        if len(reaches) >= PREPARE_MIN or self.vertices >= HEAVY_VERTICES:
-            self.prepare()
-        result: Bools = shapely.intersects(self.reach, reaches)
+        reach = self.reach
+        if not self.heavy and (len(reaches) >= PREPARE_MIN or self.vertices >= HEAVY_VERTICES):
+            reach = shapely.force_2d(reach)  # a copy, so that what it takes to be prepared is given back
+            shapely.prepare(reach)
+        result: Bools = shapely.intersects(reach, reaches)
         return result
 
     def contains(self, lat: float, lon: float) -> bool:
