@@ -76,6 +76,12 @@ def test_what_cannot_be_begun(desk: Desk, monkeypatch: pytest.MonkeyPatch, words
     assert said.err.count("\n") == 1
 
 
+def test_a_proxy_is_not_asked_for_this_machine(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    desk.run("push", desk.write(ONE))
+
+
 def test_no_token_no_server_and_the_wrong_token(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = desk.write(ONE)
     monkeypatch.setenv("EXD_TOKEN", "exd_write_" + "x" * 38)

@@ -14,6 +14,7 @@ import httpx
 
 from seamark import limits
 from seamark.errors import BadInput, BadRequest, Conflict, Denied, Fault, LintFailed, Missing, SeamarkError, Unreachable
+from seamark.kinds import is_loopback
 from seamark.manifest.paths import is_slug
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,7 +75,12 @@ class Remote:
         if urlsplit(self._url).scheme not in {"http", "https"}:
             raise BadInput(f"{self._url!r} is no address of a server; accepted: http://host:port or https://host")
         headers = {"Authorization": f"Bearer {_secret(token_file)}"}
-        self._http = httpx.Client(base_url=f"{self._url}/api/v1", headers=headers, timeout=limits.CLI_ANSWER_SECONDS)
+        self._http = httpx.Client(
+            base_url=f"{self._url}/api/v1",
+            headers=headers,
+            timeout=limits.CLI_ANSWER_SECONDS,
+            trust_env=not is_loopback(urlsplit(self._url).hostname or ""),  # no proxy leads to this machine
+        )
 
     def __enter__(self) -> Remote:
         return self
