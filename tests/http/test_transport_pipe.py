@@ -307,6 +307,18 @@ def test_http_1_0_gets_its_stream_unframed_until_the_end(server: Running, client
     assert client.rest() == b": hello\n\nbye\n"
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux lets a process say how long to wait")
+def test_a_peer_that_left_without_a_word_is_not_waited_for(server: Running, client: Client) -> None:
+    """Nothing tells a server that a machine lost its power; the system would go on sending for a quarter of an hour."""
+    owner = opened(server, client, "/hot/stream")
+    assert isinstance(owner.pipe, TransportPipe)
+    transport = owner.pipe._transport
+    assert transport is not None
+    option = (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    patience_ms = server.call(lambda: transport.get_extra_info("socket").getsockopt(*option))
+    assert patience_ms == limits.WRITE_STALL_SECONDS * 1_000
+
+
 def test_small_writes_are_not_held_back(server: Running, client: Client) -> None:
     owner = opened(server, client, "/hot/stream")
     assert isinstance(owner.pipe, TransportPipe)

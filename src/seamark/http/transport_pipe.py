@@ -18,7 +18,8 @@ _LAST_CHUNK = b"0\r\n\r\n"
 
 def _bound_unsent(transport: asyncio.Transport) -> None:
     """Let the kernel hold no more unsent bytes than we would, or a reader that stopped costs megabytes before we know
-    (docs/performance.md). What is in flight to a far reader is not counted, so its speed stays."""
+    (docs/performance.md). What is in flight to a far reader is not counted, so its speed stays. And let it send to a peer
+    that acknowledges nothing no longer than we would, or one that left without a word stays for a quarter of an hour."""
     sock = transport.get_extra_info("socket")
     if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
@@ -26,6 +27,8 @@ def _bound_unsent(transport: asyncio.Transport) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, _NOTSENT_LOWAT, limits.PIPE_HIGH_WATER_BYTES)
     else:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, limits.PIPE_HIGH_WATER_BYTES)
+    if sys.platform == "linux":
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limits.WRITE_STALL_SECONDS * 1_000)
 
 
 class PipeHost(Protocol):
