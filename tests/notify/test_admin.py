@@ -127,3 +127,27 @@ async def test_everything_is_wiped() -> None:
         await rig.notify("Storm", n=1)
         assert (await delete(rig, "storm@2")).status_code == 200
         assert (await wipe(rig, {"stream_name": "STORM"})).status_code == 200
+
+
+async def test_the_prefixes_of_a_key_hold_for_taking_out_too() -> None:
+    keys = {"SEAMARK_API_KEYS": "boss,tenant:admin:test_"}
+    async with running(options(strict=False), environment=keys) as rig:
+        rig.client.headers["Authorization"] = "Bearer boss"
+        await rig.notify()
+        await rig.notify()
+        await rig.notify("fires", number=1, area="(0,0,0,1,1,1,0,0)")
+        await rig.notify("storm", n=1)
+        rig.client.headers["Authorization"] = "Bearer tenant"
+        for given in ("fires@1", "FIRES@1", "fires@9", "storm@1", "nope@1"):
+            answer = await delete(rig, given)
+            assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN"), given
+        for name in ("fires", "storm", "nope", ""):
+            assert (await wipe(rig, {"stream_name": name})).json()["code"] == "FORBIDDEN"
+        assert (await rig.client.delete("/api/v1/admin/wipe/all")).json()["code"] == "FORBIDDEN"
+        assert (await delete(rig, "polygon@1")).status_code == 200  # the base of test_polygon
+        assert (await delete(rig, "test_polygon@0")).status_code == 400
+        assert (await wipe(rig, {"stream_name": "TEST_POLYGON"})).status_code == 200
+        rig.client.headers["Authorization"] = "Bearer boss"
+        assert await left(rig) == []
+        assert (await rig.replay("storm", identifier={"n": 1}, from_id="1")).names.count("replay") == 1
+        assert (await rig.client.delete("/api/v1/admin/wipe/all")).status_code == 200

@@ -11,7 +11,7 @@ from seamark import limits
 from seamark.clock import Clock
 from seamark.errors import BadInput, BadRequest, Denied, Missing, NotJson, SeamarkError, WrongShape
 from seamark.notify.docs import OPERATIONS
-from seamark.notify.gate import Gatekeeper
+from seamark.notify.gate import Gatekeeper, may
 from seamark.notify.measures import Measures
 from seamark.notify.problem import admin_body, admin_problem
 from seamark.notify.service import Notifications
@@ -52,6 +52,7 @@ class AdminRoutes:
         given, request_id = exchange.params["id"], exchange.request_id
         try:
             name, seq = _parsed(given)
+            self._permit(exchange, name)
             if not await self._timed("delete_message", lambda: self._notifications.delete(name, seq)):
                 raise Missing("Notification not found")
         except Denied:
@@ -66,6 +67,7 @@ class AdminRoutes:
     async def wipe(self, exchange: Exchange) -> None:
         await self._gate.admin(exchange)
         name = _wipe_body(exchange).stream_name
+        self._permit(exchange, name)
         if not await self._timed("wipe_stream", lambda: self._notifications.wipe(name)):
             known = ", ".join(self._notifications.schema.names)
             raise Missing(f"No stream or event type named '{name}'. Configured event types: [{known}]")
@@ -74,8 +76,15 @@ class AdminRoutes:
 
     async def wipe_all(self, exchange: Exchange) -> None:
         await self._gate.admin(exchange)
+        self._permit(exchange, "")
         await self._timed("wipe_all", self._everything)
         exchange.respond(200, admin_body(True, "Successfully wiped all data", exchange.request_id))
+
+    def _permit(self, exchange: Exchange, name: str) -> None:
+        """The prefixes of API keys hold here as well. No name is everything, which no prefix covers. Raises Forbidden."""
+        if not self._gate.decides:
+            event = self._notifications.schema.resolve(name)
+            may(exchange, "admin", name if event is None else event.name)
 
     async def _everything(self) -> bool:
         await self._notifications.wipe_all()

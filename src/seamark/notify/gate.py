@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from seamark.errors import Forbidden
 from seamark.notify.eventtype import EventType
 from seamark.wire.exchange import Exchange
 
@@ -71,3 +72,9 @@ class OpenGate:
 
     async def close(self) -> None:
         return
+
+
+def may(exchange: Exchange, action: str, event_type: str) -> None:
+    """Whether the caller's API key is for this event type. Raises Forbidden."""
+    if not exchange.principal.may(action, event_type):
+        raise Forbidden(f"this key may not {action} {event_type!r}", action=action, resource=event_type)

@@ -7,13 +7,13 @@ from functools import partial
 
 from seamark import limits
 from seamark.clock import Clock
-from seamark.errors import Forbidden, SeamarkError
+from seamark.errors import SeamarkError
 from seamark.log.protocol import Receipt
 from seamark.notify.catalogue import Catalogue
 from seamark.notify.clocktext import seconds_text
 from seamark.notify.docs import OPERATIONS
 from seamark.notify.eventtype import EventType
-from seamark.notify.gate import Gatekeeper
+from seamark.notify.gate import Gatekeeper, may
 from seamark.notify.measures import Kind, Measures
 from seamark.notify.problem import Endpoint, catalogue_problem, request_problem
 from seamark.notify.request import Request, parse
@@ -65,7 +65,7 @@ class NotifyRoutes:
             return self._guarded_notification(exchange)
         event, request = self._checked(exchange)
         try:
-            _may(exchange, "write", request.event_type)
+            may(exchange, "write", request.event_type)
         except SeamarkError:
             self._measures.of(event).rejected.value += 1
             raise
@@ -121,7 +121,7 @@ class NotifyRoutes:
             if gate.decides:
                 await gate.reader(exchange, event)
             else:
-                _may(exchange, "read", request.event_type)
+                may(exchange, "read", request.event_type)
             wanted = interest(event, request, _OPERATIONS[endpoint])
             if gate.decides:
                 await gate.release(exchange, event, wanted.values)
@@ -172,8 +172,3 @@ class _Answer:
         counter = self._kind.rejected if status == 400 else self._kind.error
         counter.value += 1
         self._exchange.respond(status, body, headers=headers)
-
-
-def _may(exchange: Exchange, action: str, event_type: str) -> None:
-    if not exchange.principal.may(action, event_type):
-        raise Forbidden(f"this key may not {action} {event_type!r}", action=action, resource=event_type)
