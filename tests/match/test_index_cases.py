@@ -165,7 +165,7 @@ def test_many_areas_about_one_record(heavies: int) -> None:
     index: FilterIndex[int] = FilterIndex()
     filters = [
         Filter(area=parse_polygon(round_ring(900 if n < heavies else 8, 0.5 + n / 10, lat=n / 4)))
-        for n in range(2 * PREPARE_MIN)
+        for n in range(8 * PREPARE_MIN)
     ]
     for token, wanted in enumerate(filters):
         index.add(wanted, token)
