@@ -23,6 +23,7 @@ from seamark.flags.body import json_body, page_wanted, version_number
 from seamark.flags.caller import Callers, author_of
 from seamark.flags.etag import matches
 from seamark.flags.manifest_docs import BASE, OPERATIONS
+from seamark.flags.rows import stream_of
 from seamark.flags.table import row
 from seamark.flags.tars import Tars
 from seamark.flags.tenancy import Namespace
@@ -152,7 +153,7 @@ class ManifestRoutes:
             raise BadRequest("version must be a whole number from 1 on", name="version")
         await self._check_expected(change)
         await self._entry(namespace, number)
-        version = await self._versions.at(namespace.tenant, namespace.slug, number)
+        version = self._versions.at_now(stream_of(namespace.tenant, namespace.slug), number)  # it is linted below, once
         if version is None:
             message = f"the files of version {number} are no longer kept"
             raise ClosureUnavailable(message, namespace=namespace.slug, version=number)
