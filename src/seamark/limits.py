@@ -423,6 +423,18 @@ MANIFEST_FILE_BYTES_MAX = _limit(
     "bytes",
     "one file of a manifest: ten thousand ids in one rule; reading takes a thousand times its size in the worst case",
 )
+MANIFEST_WEIGHT_MAX = _limit(
+    "MANIFEST_WEIGHT_MAX",
+    512 * MIB,
+    "bytes",
+    "of memory that a manifest takes when it is read, by its tables and values: five times that of ten thousand flags",
+)
+LINT_SLICE_WEIGHT = _limit(
+    "LINT_SLICE_WEIGHT",
+    4 * MIB,
+    "bytes",
+    "of memory by which files are read until somebody else has a turn: less than a second",
+)
 TOML_KEY_PARTS_MAX = _limit(
     "TOML_KEY_PARTS_MAX", 32, "parts", "a dotted key costs the parser memory by the square of its parts"
 )
@@ -435,9 +447,9 @@ DIAGNOSTICS_PER_FILE_MAX = _limit("DIAGNOSTICS_PER_FILE_MAX", 100, "findings", "
 DIAGNOSTICS_MAX = _limit("DIAGNOSTICS_MAX", 10_000, "findings", "told of one manifest, errors first")
 LINT_MEMO_BYTES_MAX = _limit(
     "LINT_MEMO_BYTES_MAX",
-    32 * MIB,
+    128 * MIB,
     "bytes",
-    "of files whose reading is kept, so that a changed manifest is read where it changed; memory is four times that",
+    "of memory of single files that are kept read, so that a changed manifest is read where it changed",
 )
 EVALUATION_STEPS_MAX = _limit(
     "EVALUATION_STEPS_MAX",
@@ -448,3 +460,38 @@ EVALUATION_STEPS_MAX = _limit(
 EVALUATION_DEPTH_MAX = _limit(
     "EVALUATION_DEPTH_MAX", 64, "levels", "of one flag's rules with all segments written out; beyond it the same"
 )
+
+# -- clients
+CLIENT_ANSWER_HEAD_BYTES_MAX = _limit(
+    "CLIENT_ANSWER_HEAD_BYTES_MAX", 64 * KIB, "bytes", "head of an answer, or of one of its chunks"
+)
+CLIENT_CONNECT_SECONDS = _limit("CLIENT_CONNECT_SECONDS", 15, "seconds", "until an answer has begun")
+CLIENT_SILENCE_SECONDS = _limit(
+    "CLIENT_SILENCE_SECONDS", 90, "seconds", "of an event stream: three times what the contract allows a server"
+)
+CLIENT_SNAPSHOT_SECONDS = _limit(
+    "CLIENT_SNAPSHOT_SECONDS", 60, "seconds", "for a whole snapshot; its address is good for no longer"
+)
+CLIENT_RETRY_SECONDS = _limit(
+    "CLIENT_RETRY_SECONDS", 1, "seconds", "at the most before a first retry; each further one may take twice as long"
+)
+CLIENT_RETRY_SECONDS_MAX = _limit("CLIENT_RETRY_SECONDS_MAX", 30, "seconds", "at the most before any retry")
+CLIENT_RETRY_SLOW_SECONDS = _limit(
+    "CLIENT_RETRY_SLOW_SECONDS", 60, "seconds", "after a refusal that stands until somebody changes something"
+)
+CLIENT_RETRY_AFTER_SECONDS_MAX = _limit(
+    "CLIENT_RETRY_AFTER_SECONDS_MAX", 300, "seconds", "that a server may ask a client to stay away"
+)
+CLIENT_EVENTS_WAITING_MAX = _limit(
+    "CLIENT_EVENTS_WAITING_MAX",
+    64,
+    "events",
+    "of one namespace while its snapshot is fetched; beyond it the newest closure is fetched instead",
+)
+CLIENT_EVENT_BYTES_MAX = _limit(
+    "CLIENT_EVENT_BYTES_MAX", 1 * MIB, "bytes", "an event of flags; the contract holds one to 64 KiB of JSON"
+)
+CLIENT_SNAPSHOT_TRIES_MAX = _limit(
+    "CLIENT_SNAPSHOT_TRIES_MAX", 4, "tries", "for one snapshot, before a new stream is asked for another"
+)
+CLIENT_CLOSE_SECONDS = _limit("CLIENT_CLOSE_SECONDS", 5, "seconds", "that closing waits for the background thread")

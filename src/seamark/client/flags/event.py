@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,9 +18,10 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 class BadEvent(ValueError):
     """The server says something that the protocol does not know. `fatal`: it speaks another one."""
 
-    def __init__(self, message: str, *, namespace: str | None = None, fatal: bool = False) -> None:
+    def __init__(self, message: str, *, namespace: str | None = None, version: int = 0, fatal: bool = False) -> None:
         super().__init__(message)
         self.namespace = namespace
+        self.version = version  # 0: not even that was to be understood
         self.fatal = fatal
 
 
@@ -37,12 +38,13 @@ class Inline:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Where the whole closure is. `hash` None: only its answer says, as after a resync."""
+    """Where the whole closure is. `hash` None: only its answer says, as after a resync. `url` None: the event said no place,
+    and it has to be asked for by its version."""
 
     namespace: str
     version: int
     hash: str | None
-    url: str
+    url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class _Head(msgspec.Struct):
 
     protocol: str = ""
     namespace: str | None = None
+    version: Any = 0
 
 
 _head = msgspec.json.Decoder(_Head)
@@ -103,21 +106,25 @@ def read_event(event: str, data: str) -> Said | None:
     try:
         return _read_version(_version.decode(raw)) if event == "version" else _read_resync(_resync.decode(raw))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BadEvent(f"an event is not what it should be: {error}", namespace=head.namespace) from None
+        version = head.version if type(head.version) is int and head.version > 0 else 0
+        raise BadEvent(
+            f"an event is not what it should be: {error}", namespace=head.namespace, version=version
+        ) from None
 
 
 def _read_version(found: _Version) -> Said:
     for text in (found.closure_hash, found.prev_closure_hash):
         if text is not None and not _HASH.fullmatch(text):
-            raise BadEvent("a closure hash is none", namespace=found.namespace)
+            raise BadEvent("a closure hash is none", namespace=found.namespace, version=max(0, found.version))
     if found.version < 1:
         raise BadEvent("a version is less than 1", namespace=found.namespace)
     if found.delivery == "inline":
         if not found.files:
-            raise BadEvent("an inline event brings no files", namespace=found.namespace)
+            raise BadEvent("an inline event brings no files", namespace=found.namespace, version=found.version)
         return Inline(found.namespace, found.version, found.prev_closure_hash, found.closure_hash, tuple(found.files))
     if found.snapshot_url is None:
-        raise BadEvent("a snapshot event does not say where the snapshot is", namespace=found.namespace)
+        message = "a snapshot event does not say where the snapshot is"
+        raise BadEvent(message, namespace=found.namespace, version=found.version)
     return Snapshot(found.namespace, found.version, found.closure_hash, found.snapshot_url)
 
 

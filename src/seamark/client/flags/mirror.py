@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from seamark.client.flags.event import Inline
 from seamark.errors import BadDelta
@@ -46,18 +47,42 @@ class Held:
         return self.evaluator.manifest
 
 
-class Mirror:
-    """`files`, `hash` and `version` are the transport's truth; `held` is what may be evaluated, None while there is nothing."""
+class Truth(NamedTuple):
+    """What the server has, as far as it was verified. `hash` None: the next closure comes whole."""
 
-    __slots__ = ("_memo", "files", "hash", "held", "slug", "version")
+    files: Mapping[str, bytes]
+    hash: str | None
+    version: int
+
+
+class Mirror:
+    """`truth` is the transport's; `held` is what may be evaluated, None while there is nothing."""
+
+    __slots__ = ("_memo", "held", "slug", "truth")
 
     def __init__(self, slug: str) -> None:
         self.slug = slug
-        self.files: Mapping[str, bytes] = {}
-        self.hash: str | None = None  # None: the next closure comes whole
-        self.version = 0
+        self.truth = Truth({}, None, 0)
         self.held: Held | None = None
         self._memo = Memo()
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        return self.truth.files
+
+    @property
+    def hash(self) -> str | None:
+        return self.truth.hash
+
+    @property
+    def version(self) -> int:
+        return self.truth.version
+
+    def inherited(self) -> Mirror:
+        """The same for a process that was forked, where nobody may ever let go of the locks of this one."""
+        heir = Mirror(self.slug)
+        heir.truth, heir.held = self.truth, self.held
+        return heir
 
     def apply(self, event: Inline) -> frozenset[str]:
         """Take an inline delta; the flags that are others now. One that came before is passed over: it might fit again, if the
@@ -85,14 +110,22 @@ class Mirror:
             raise NotVerified("snapshot", f"the snapshot of version {version} makes {found}, not {expected}")
         return self._take(dict(files), found, version)
 
+    def confirm(self, version: int, expected: str) -> bool:
+        """Whether a snapshot would bring what is here already, byte for byte: then it is that version, and need not come."""
+        if self.hash != expected:
+            return False
+        self.truth = self.truth._replace(version=version)
+        if self.held is not None and self.held.hash == expected:
+            self.held = Held(version, expected, self.held.evaluator)
+        return True
+
     def abandon(self) -> None:
         """What is held cannot be built upon. It is still what is evaluated."""
-        self.hash = None
-        self.version = 0
+        self.truth = Truth({}, None, 0)
 
     def _take(self, files: dict[str, bytes], found: str, version: int) -> frozenset[str]:
         linted = lint(files, slug=self.slug, memo=self._memo)
-        self.files, self.hash, self.version = files, found, version
+        self.truth = Truth(files, found, version)
         if linted.manifest is None:
             # The deltas that follow still build upon it, and one of them may mend it.
             first = linted.errors[0]
