@@ -34,6 +34,14 @@ def test_the_welcome_names_the_public_address(tmp_path: Path) -> None:
     assert "Seamark is ready. Console: http://127.0.0.1:8000/ (public: https://sea.example/)" in lines
 
 
+def test_the_welcome_says_where_the_token_for_flags_is(tmp_path: Path) -> None:
+    without = welcome_lines(load({}, directory=tmp_path), "http://127.0.0.1:1")
+    with_token = welcome_lines(load({"superadmin_token_file": "t/token"}, directory=tmp_path), "http://127.0.0.1:1")
+    assert [line for line in with_token if line not in without] == [
+        "Feature flags: the superadmin's token is in t/token."
+    ]
+
+
 def test_the_welcome_never_shows_a_key(tmp_path: Path) -> None:
     settings = load({"engine": "memory"}, environ={"SEAMARK_API_KEYS": "hunter2"}, directory=tmp_path)
     text = "\n".join(welcome_lines(settings, "http://127.0.0.1:1"))

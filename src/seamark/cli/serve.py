@@ -74,6 +74,7 @@ def welcome_lines(settings: config.Settings, base_url: str) -> list[str]:
         f"Seamark is ready. Console: {base_url}/"
         + (f" (public: {public}/)" if (public := settings.public_url) else ""),
         kept,
+        *([f"Feature flags: the superadmin's token is in {file}."] if (file := settings.superadmin_token_file) else []),
         "",
         "Try, in another terminal:",
         f"""  {curl} {base_url}/raw/{name} -d '{{"records":[{{"data":{{"hello":"world"}}}}]}}'""",
