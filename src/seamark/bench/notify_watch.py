@@ -99,7 +99,7 @@ def planned(each: int) -> Plan:
 
 def _bare_plan(plan: Plan) -> Plan:
     """As many watchers; each of the bare loop's events goes to the next so many of them. Its events are as long as ours."""
-    hits = round(sum(len(each.wanted_by) for each in plan.posts) / len(plan.posts))
+    hits = max(1, round(sum(len(each.wanted_by) for each in plan.posts) / len(plan.posts)))
     target = f"/rota/{hits}"
     payload = msgspec.json.encode(msgspec.json.decode(wire.payload()), order="sorted")
     event = b'{"data":{"identifier":"%b","payload":%b},"id":"%b","sequence":1,"type":"x"}'
