@@ -162,6 +162,18 @@ async def test_a_body_beyond_its_bound_is_refused_without_json(each: NotifyRig, 
     assert (await each.client.post(f"/api/v1/{endpoint}", content=b" " * 262_144)).status_code == 400
 
 
+async def test_a_body_where_none_is_needed_is_not_looked_at(each: NotifyRig) -> None:
+    await each.notify()
+    for method, path in (
+        ("GET", "/api/v1/schema"),
+        ("GET", "/api/v1/schema/mars"),
+        ("DELETE", "/api/v1/admin/notification/test_polygon@1"),
+        ("DELETE", "/api/v1/admin/wipe/all"),
+    ):
+        answer = await each.client.request(method, path, content=b"{nonsense", headers={"Content-Type": "text/plain"})
+        assert answer.status_code == 200, path
+
+
 async def test_a_wrong_method(each: NotifyRig) -> None:
     for path in ("/api/v1/notification", "/api/v1/watch", "/api/v1/admin/wipe/all"):
         answer = await each.client.get(path)

@@ -42,7 +42,7 @@ class AdminRoutes:
     def table(self) -> list[Route]:
         """Rows of the route table."""
         return [
-            self._route("/api/v1/admin/notification/{id}", self.delete, 0),
+            self._route("/api/v1/admin/notification/{id}", self.delete, limits.SMALL_BODY_BYTES_MAX),
             self._route("/api/v1/admin/wipe/stream", self.wipe, _WIPE_BYTES_MAX),
             self._route("/api/v1/admin/wipe/all", self.wipe_all, limits.SMALL_BODY_BYTES_MAX),
         ]

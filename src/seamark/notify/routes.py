@@ -49,8 +49,8 @@ class NotifyRoutes:
             ("POST", "/api/v1/notification", self.notification, write, notification, BODY_BYTES_MAX),
             ("POST", "/api/v1/watch", self.watch, read, watch, BODY_BYTES_MAX),
             ("POST", "/api/v1/replay", self.replay, read, replay, BODY_BYTES_MAX),
-            ("GET", "/api/v1/schema", self.schemas, "", catalogue_problem, 0),
-            ("GET", "/api/v1/schema/{event_type}", self.schema, "", catalogue_problem, 0),
+            ("GET", "/api/v1/schema", self.schemas, "", catalogue_problem, BODY_BYTES_MAX),
+            ("GET", "/api/v1/schema/{event_type}", self.schema, "", catalogue_problem, BODY_BYTES_MAX),
         )
         return [
             Route(method, path, handler, OPERATIONS[method, path][0], action, problem, body, True, OPERATIONS[method, path][1])
