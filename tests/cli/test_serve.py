@@ -119,6 +119,18 @@ def test_tls_files_make_it_speak_https(tmp_path: Path) -> None:
             process.kill()
 
 
+def test_whom_it_lets_in_is_said(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "seamark", "serve", "--port", "0", "--engine", "memory", "--host", "0.0.0.0"]
+    with subprocess.Popen(
+        [*command, "--allow-insecure"], cwd=tmp_path, env=CLEAN, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        said = [json.loads(line) for line in process.communicate(timeout=30)[1].splitlines()]
+    assert [line["level"] for line in said if line["event"] == "server.open_to_all"] == ["warning"]
+
+
 @pytest.mark.parametrize("demo", [[], ["--demo"]])
 def test_it_serves_although_nobody_reads_what_it_says(tmp_path: Path, demo: list[str]) -> None:
     file = tmp_path / "port"

@@ -8,7 +8,7 @@ import click
 
 from seamark import config
 from seamark.cli.checks.reach import check_port, listening_on
-from seamark.cli.checks.settings import check_settings
+from seamark.cli.checks.settings import check_settings, is_open
 from seamark.cli.options import load_settings, settings_options
 from seamark.cli.output import Output, mute_stdout
 from seamark.errors import Fault
@@ -31,7 +31,10 @@ def serve(config_file: str | None, **flags: str | bool | None) -> int:
 
 
 def _say_what_is_loose(settings: config.Settings) -> None:
-    """A notify server ignores keys that it does not know, and event types if it is told to, and so do we, but not silently."""
+    """A notify server ignores keys that it does not know, and event types if it is told to, and so do we, but not silently.
+    Nor is a door left open silently."""
+    if is_open(settings):
+        logs.logger("cli").warning(events.SERVER_OPEN, host=settings.host)
     if settings.notify:
         from seamark.notify.settings import permitted, unread  # late, as below
 

@@ -25,6 +25,11 @@ SERVER_STARTED = _event(
     "info",
     "Requests are taken; fields say where, and where the metrics are if they have their own port.",
 )
+SERVER_OPEN = _event(
+    "server.open_to_all",
+    "warning",
+    "Others can reach the address and nobody is asked for a key: `allow_insecure` says so.",
+)
 SERVER_DRAINING = _event(
     "server.draining", "info", "A stop was asked for: no new work, streams get their closing event."
 )

@@ -58,3 +58,12 @@ def test_keys_and_the_port_file_are_looked_at(tmp_path: Path) -> None:
     assert "hunter2" not in str(error)
     assert "is not a directory" in str(refused({"port_file": str(tmp_path / "gone" / "port")}))
     check_settings(load({"port_file": str(tmp_path / "port")}))
+
+
+def test_a_door_that_stands_open_is_pointed_at() -> None:
+    public = {"host": "0.0.0.0", "allow_insecure": "true"}
+    outcome = judge_settings(load(public))
+    assert (outcome.level, outcome.check) == ("warn", "settings")
+    assert "SEAMARK_API_KEYS" in outcome.remedy
+    assert judge_settings(load(public, environ={"SEAMARK_API_KEYS": "k"})).level == "ok"
+    assert judge_settings(load({"allow_insecure": "true"})).level == "ok", "nobody else reaches a loopback address"

@@ -8,9 +8,10 @@ from typing import NoReturn
 
 from seamark import config
 from seamark.access.keys import parse_keys
-from seamark.cli.checks.outcome import Outcome, fail, ok
+from seamark.cli.checks.outcome import Outcome, fail, ok, warn
 from seamark.clock import SystemClock
 from seamark.errors import BadConfig
+from seamark.kinds import is_loopback
 
 
 def check_settings(settings: config.Settings) -> None:
@@ -32,7 +33,15 @@ def judge_settings(settings: config.Settings) -> Outcome:
         check_settings(settings)
     except BadConfig as error:
         return fail("settings", str(error), f"change {error.fields['name']}: {error.fields['accepts']}")
+    if is_open(settings):
+        found = f"{settings.host} can be reached by others, and nobody is asked for a key"
+        return warn("settings", found, "set SEAMARK_API_KEYS, unless only a proxy that asks for one itself gets there")
     return ok("settings", f"consistent; engine {settings.engine}")
+
+
+def is_open(settings: config.Settings) -> bool:
+    """Whether everybody may do everything, and not only from this machine."""
+    return settings.allow_insecure and not settings.api_keys and not is_loopback(settings.host)
 
 
 def _check_notify(settings: config.Settings) -> None:
