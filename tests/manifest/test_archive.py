@@ -134,6 +134,34 @@ def test_every_common_form_is_read(form: int) -> None:
     assert unpack(data) == ({FLAG: b"1", "segments/s.toml": b"2", "namespace.toml": b"3"}, ())
 
 
+def prefixed(prefix: bytes, name: bytes, magic: bytes = b"ustar\x0000") -> bytes:
+    """A header whose name is in two parts, as some writers have it where both fit into one."""
+    header = bytearray(member(name.decode(), b"1").tobuf(tarfile.USTAR_FORMAT))
+    header[257:265] = magic
+    header[345 : 345 + len(prefix)] = prefix
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return gzip.compress(bytes(header) + b"1" + bytes(511) + bytes(1024))
+
+
+def test_a_name_may_be_in_two_parts() -> None:
+    assert unpack(prefixed(b"flags", b"a.toml")).files == {FLAG: b"1"}
+    assert unpack(prefixed(b"x" * 155, b"a.toml")).files == {}
+    with pytest.raises(BadArchive):
+        unpack(prefixed(b"..", b"a.toml"))
+
+
+def test_other_forms_keep_something_else_where_the_first_part_would_be() -> None:
+    assert unpack(prefixed(b"14700000000", b"flags/a.toml", magic=b"ustar  \0")).files == {FLAG: b"1"}
+
+
+def test_the_oldest_tars_know_a_folder_by_its_slash() -> None:
+    assert unpack(gzip.compress(raw(b"0", b"", name="flags/") + bytes(1024))) == ({}, ())
+    assert codes(gzip.compress(raw(b"\0", b"", name="flags/old/") + bytes(1024))) == [("W009", "warning", "flags/old")]
+    with pytest.raises(BadArchive):
+        unpack(gzip.compress(raw(b"0", b"1", name="flags/a.toml/") + bytes(1024)))
+
+
 def test_the_archive_of_a_commit_is_read() -> None:
     """Version control says first which commit it is."""
     data = gzip.compress(raw(b"g", pax({"comment": "0123abcd"})) + tar((member(FLAG, b"1"), b"1")))
@@ -331,6 +359,22 @@ def test_a_bomb_is_not_inflated_beyond_the_bound(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ArchiveTooLarge):
         unpack(bomb)
     assert inflated == ARCHIVE_UNPACKED_BYTES_MAX + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "archive"),
+    [
+        ("ARCHIVE_BYTES_MAX", pack(vectors.A)),
+        ("ARCHIVE_PAX_BYTES_MAX", gzip.compress(raw(b"x", pax({"mtime": "1"})) + tar((member(FLAG, b"1"), b"1")))),
+    ],
+)
+def test_bounds_are_what_is_still_allowed(monkeypatch: pytest.MonkeyPatch, name: str, archive: bytes) -> None:
+    most = len(archive) if name == "ARCHIVE_BYTES_MAX" else len(pax({"mtime": "1"}))
+    monkeypatch.setattr(f"seamark.manifest.tarball.{name}", most)
+    assert unpack(archive).files
+    monkeypatch.setattr(f"seamark.manifest.tarball.{name}", most - 1)
+    with pytest.raises(ArchiveTooLarge):
+        unpack(archive)
 
 
 def test_the_bounds_themselves_are_allowed() -> None:
