@@ -7,7 +7,7 @@ import pytest
 from seamark.limits import FLUSH_BYTES_MAX, KIB
 from seamark.log.record import Record
 from seamark.log.watermarks import Watermarks
-from seamark.stream.burst import bounds_of, bursts
+from seamark.stream.burst import UNBOUNDED, bounds_of, bursts, manner_of
 from seamark.stream.dialect import Span
 from tests.stream.conftest import LineDialect, LineScript, World, seqs
 
@@ -56,3 +56,19 @@ async def test_a_page_of_history_is_as_big_as_its_reader_asked(world: World) -> 
     assert counts == [409, 409, 182]
     assert [len(frame[6]) for frame in other.frames if frame[0] == "records"] == [600, 400]
     assert seqs(pipe.frames) == seqs(other.frames) == [*range(1, 1_001)]
+
+
+def test_a_manner_is_what_the_dialect_is_capable_of() -> None:
+    plain, roomy = manner_of(LineDialect()), manner_of(Roomy(50))
+    assert (plain.bounds.records_max, plain.form, plain.deliveries) == (UNBOUNDED, "line", None)
+    assert (roomy.bounds.records_max, roomy.bounds.payload_max, roomy.form) == (600, 50, ("roomy", 50))
+
+
+async def test_manners_are_found_once_for_a_projection_and_not_kept_for_ever(world: World) -> None:
+    hub = world.hub
+    first = hub.manner(Roomy(50))
+    assert hub.manner(Roomy(50)) is first
+    assert hub.manner(LineDialect(("roomy", 50))).bounds != first.bounds
+    for size in range(100):
+        assert hub.manner(Roomy(1_000 + size)).bounds.payload_max == 1_000 + size
+    assert hub.manner(Roomy(50)) is not first

@@ -46,7 +46,7 @@ class Walk:
         self._records_max = min(records_max, limits.PAGE_RECORDS_MAX)
         self._bytes_max = min(bytes_max, limits.PAGE_BYTES_MAX)
         self._accept = accept
-        self._sieve = accept.sieve() if isinstance(accept, Skims) and ledger.meta.settings.indexed else None
+        self._sieve = accept.sieve() if ledger.meta.settings.indexed and isinstance(accept, Skims) else None
         self.records: list[Record] = []
         self.bytes = 0
         self.scanned = 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from seamark.limits import FLUSH_BYTES_MAX
 from seamark.log.record import Record
-from seamark.stream.dialect import Bounded, Dialect, Span
+from seamark.stream.dialect import Bounded, Dialect, Forms, Span, deliveries_of
+from seamark.telemetry.metrics import Counter
 
 
 class Burst(NamedTuple):
@@ -36,6 +37,19 @@ def bounds_of(dialect: Dialect, *, live: bool) -> Bounds:
         flush_max = FLUSH_BYTES_MAX if live else UNBOUNDED
         return Bounds(max(1, dialect.burst_records_max), max(1, dialect.burst_bytes_max), flush_max)
     return Bounds(UNBOUNDED, UNBOUNDED, FLUSH_BYTES_MAX)
+
+
+class Manner(NamedTuple):
+    """How history is said in a dialect: cut by these bounds, shared with whoever says it in this form, counted here."""
+
+    bounds: Bounds
+    form: Hashable
+    deliveries: Counter | None
+
+
+def manner_of(dialect: Dialect) -> Manner:
+    form = dialect.form if isinstance(dialect, Forms) else dialect.projection
+    return Manner(bounds_of(dialect, live=False), form, deliveries_of(dialect))
 
 
 def bursts(

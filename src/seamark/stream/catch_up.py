@@ -11,9 +11,9 @@ from seamark.limits import CATCH_UP_BYTES_MAX, PAGE_BYTES_MAX, PAGE_RECORDS_DEFA
 from seamark.log.protocol import Page
 from seamark.log.record import Record
 from seamark.log.watermarks import Cursor, Gap
-from seamark.stream.burst import UNBOUNDED, bounds_of, bursts
+from seamark.stream.burst import UNBOUNDED, bursts
 from seamark.stream.channel import Channel
-from seamark.stream.dialect import Forms, SaysLimited, Span, deliveries_of
+from seamark.stream.dialect import SaysLimited, Span
 from seamark.stream.leg import Leg
 
 if TYPE_CHECKING:
@@ -34,10 +34,7 @@ class CatchUp:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._queue: dict[Leg, None] = {}
-        dialect = session.script.dialect
-        self._bounds = bounds_of(dialect, live=False)
-        self._form = dialect.form if isinstance(dialect, Forms) else dialect.projection
-        self._deliveries = deliveries_of(dialect)
+        self._bounds, self._form, self._deliveries = session.hub.manner(session.script.dialect)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def add(self, leg: Leg) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from seamark.errors import Busy, ShuttingDown
 from seamark.limits import SESSIONS_MAX
 from seamark.log.protocol import Log, News, ReadsNow
+from seamark.stream.burst import Manner, manner_of
 from seamark.stream.channel import Channel
-from seamark.stream.dialect import Close
+from seamark.stream.dialect import Close, Dialect
 from seamark.stream.leg import Leg
 from seamark.stream.pipe import Block
 from seamark.stream.wheel import Wheel
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from seamark.stream.session import Session
 
 _BLOCKS_KEPT_MAX = 64
+_MANNERS_KEPT_MAX = 64
 
 _log = logger("stream")
 
@@ -44,6 +46,7 @@ class Hub:
         self._dirty: list[Channel] = []
         self._scheduled = False
         self._blocks: dict[bytes, Block] = {}
+        self._manners: dict[tuple[type, Hashable], Manner] = {}
         self._unsubscribe = log.wakeup.subscribe(self._hear)
 
     def admit(self) -> None:
@@ -74,6 +77,16 @@ class Hub:
                 self._blocks.clear()
             block = self._blocks[raw] = Block(raw)
         return block
+
+    def manner(self, dialect: Dialect) -> Manner:
+        """Found out once for a projection: what an object is capable of takes long to ask, and readers come in thousands."""
+        key = (type(dialect), dialect.projection)
+        manner = self._manners.get(key)
+        if manner is None:
+            if len(self._manners) >= _MANNERS_KEPT_MAX:
+                self._manners.clear()
+            manner = self._manners[key] = manner_of(dialect)
+        return manner
 
     # -- for channels and sessions
 

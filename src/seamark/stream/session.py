@@ -89,7 +89,7 @@ class Session:
         self.deadline_seconds = deadline_seconds
         self.finite = finite
         self.own_bytes = script.personal or on_progress is not None
-        self._alike = script if isinstance(script, Alike) else None
+        self._alike = script if self.own_bytes and isinstance(script, Alike) else None
         self.paused = False
         self.closed = False
         self.wrote_at = 0.0
