@@ -152,6 +152,12 @@ KEYS_PURGED_PER_COMMIT = _limit(
 # -- matching
 CONSTRAINT_VALUES_MAX = _limit("CONSTRAINT_VALUES_MAX", 1_024, "values", "operands of one `in`")
 POLYGON_VERTICES_MAX = _limit("POLYGON_VERTICES_MAX", 10_000, "vertices", "one ring")
+RING_PAIRS_MAX = _limit(
+    "RING_PAIRS_MAX",
+    1_000_000,
+    "pairs",
+    "of a ring's segments that lie beside each other: some ten milliseconds to find out whether any two cross",
+)
 MATCH_TAIL_MAX = _limit(
     "MATCH_TAIL_MAX", 64, "filters", "changes, at least, before a tree or a column is rebuilt; then a share of its size"
 )

@@ -102,3 +102,28 @@ def test_thousands_of_crossings_are_no_work() -> None:
     assert shape.intersects(shape)
     assert not shape.contains(-85, 0)
     assert not shape.contains(*ring[7])
+
+
+def saw(teeth: int) -> Ring | Any:
+    """Valid, and every segment is beside every other."""
+    step = 2e-3
+    ring = []
+    for tooth in range(teeth):
+        ring += [(tooth * step, -tooth * step), (50 + (tooth + 0.5) * step, 50 - (tooth + 0.5) * step)]
+    return [*ring, (teeth * step, -teeth * step), (-20, -20), (0.0, 0.0)]
+
+
+def test_a_ring_that_would_take_long_to_look_through_is_not_looked_through() -> None:
+    ring = saw(800)
+    shape = made(ring)
+    assert shape.tangled
+    assert not made(saw(50)).tangled
+    round_about = [(50 * math.sin(turn / 900), 50 * math.cos(turn / 900)) for turn in range(5_600)]
+    assert not made([*round_about, round_about[0]]).tangled  # type: ignore[list-item]
+    polygon = shapely.polygons(ring)
+    draw = random.Random(9)
+    for _ in range(60):
+        lat, lon = draw.uniform(-21, 51), draw.uniform(-21, 51)
+        small: Any = [(lat, lon), (lat, lon + 0.001), (lat + 0.001, lon), (lat, lon)]
+        assert shape.contains(lat, lon) is bool(shapely.contains_xy(polygon, lat, lon))
+        assert shape.intersects(made(small)) is bool(shapely.intersects(polygon, shapely.polygons(small)))

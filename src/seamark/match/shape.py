@@ -22,7 +22,7 @@ PREPARE_MIN = 8  # filters that a lighter record is prepared for, while they are
 
 
 class Shape:
-    """A polygon whose ring neither crosses nor touches itself: `reach`, for the inclusive `intersects` and the strict
+    """A polygon whose ring is known neither to cross nor to touch itself: `reach`, for the inclusive `intersects` and the strict
     `contains`. Others are subclasses; of those that are `tangled`, `reach` says only where their boundary is."""
 
     __slots__ = ("bounds", "heavy", "reach", "vertices")

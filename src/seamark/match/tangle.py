@@ -3,7 +3,8 @@ winding), their boundary every segment.
 
 To make plain polygons of such a ring takes time and memory with the square of its vertices, minutes for one that a client can
 send. Nobody needs them: whether two areas touch is known from their boundaries, and where these do not meet, from one point
-of each part: it is wound around, or it is not.
+of each part: it is wound around, or it is not. Rings whose segments lie so close together that looking for crossings would take
+long are asked in the same way.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from seamark import limits
 from seamark.match.shape import PAIR_BYTES, PREPARE_MIN, Bools, Bounds, Floats, Shape
 
 # Byte order mark, polygon, one ring, count of points. Rings are native doubles, as are numpy's.
@@ -91,8 +93,24 @@ class Tangle(Shape):
 def shape_of(ring: bytes, bounds: Bounds) -> Shape:
     """From a closed ring of (lat, lon) doubles and its bounds."""
     pairs = len(ring) // PAIR_BYTES
+    if _is_crowded(ring, pairs - 1):
+        return Tangle(ring, bounds)
     polygon = shapely.from_wkb(_WKB_POLYGON.pack(_WKB_ORDER, 3, 1, pairs) + ring)
     return Shape(polygon, bounds, vertices=pairs - 1) if polygon.is_valid else Tangle(ring, bounds)
+
+
+def _is_crowded(ring: bytes, segments: int) -> bool:
+    """Whether it would take long to look for crossings. The answer can as well be had without knowing that there are none."""
+    all_pairs = segments * (segments - 1) // 2
+    if all_pairs <= limits.RING_PAIRS_MAX:
+        return False
+    places = np.frombuffer(ring).reshape(-1, 2)
+    lows, highs = np.minimum(places[:-1], places[1:]), np.maximum(places[:-1], places[1:])
+    beside = []
+    for axis in (0, 1):
+        behind = segments - np.searchsorted(np.sort(lows[:, axis]), highs[:, axis], side="right")
+        beside.append(all_pairs - int(behind.sum()))
+    return min(beside) > limits.RING_PAIRS_MAX
 
 
 def _exact_side(*numbers: float) -> int:
