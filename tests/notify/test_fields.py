@@ -22,6 +22,7 @@ from seamark.notify.fields import (
     StringField,
     TimeField,
 )
+from seamark.notify.scalars import scalar_text
 
 STRING = StringField("f", required=True)
 SHORT = StringField("f", required=True, max_length=4)
@@ -228,6 +229,23 @@ def test_floats(number: float, write: object) -> None:
     canonical = FLOAT.read(text)
     assert float(canonical) == float(text)
     assert re.fullmatch(r"-?[0-9]+(\.[0-9]*[1-9])?", canonical)
+
+
+@given(st.one_of(st.integers(-20, 20), st.integers(), st.floats(-20, 20), st.floats(), st.booleans()), st.booleans())
+def test_numbers_are_read_as_their_texts_are(value: float, bounded: bool) -> None:
+    """JSON has no more than a few of these; whatever comes, there is one way to read it."""
+    whole = IntField("f", required=True, range=(-9, 9) if bounded else None)
+    real = FloatField("f", required=True, range=(-9.5, 9.5) if bounded else None)
+    for field in (whole, real):
+        try:
+            expected: object = field.read(scalar_text("f", value))
+        except BadField as error:
+            expected = str(error)
+        try:
+            found: object = field.read_other(value)
+        except BadField as error:
+            found = str(error)
+        assert found == expected
 
 
 @given(st.dates(min_value=datetime.date(1, 1, 1)))

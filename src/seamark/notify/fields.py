@@ -7,6 +7,7 @@ stored notification, into patterns of watches, and back out in `data.identifier`
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Mapping
 from typing import ClassVar
 
@@ -101,6 +102,11 @@ class IntField(Field):
             raise self._bad(f"value {number} is outside allowed range [{self.low}, {self.high}]")
         return str(number)
 
+    def read_other(self, value: object) -> str:
+        if type(value) is int and self.low <= value <= self.high:
+            return str(value)  # as `read` would have it, without the way through text
+        return super().read_other(value)
+
     def constraint(self, raw: Mapping[str, object]) -> Constraint:
         return parse_constraint(raw, kind=Kind.INT, name=self.name, bounds=self.range)
 
@@ -142,6 +148,12 @@ class FloatField(Field):
             low, high = map(decimal_text, self.range)
             raise self._bad(f"value {shown} is outside allowed range [{low}, {high}]")
         return shown
+
+    def read_other(self, value: object) -> str:
+        low, high = self.range or (-sys.float_info.max, sys.float_info.max)
+        if type(value) is float and low <= value <= high:
+            return decimal_text(value)  # as `read` would have it, without the way through text
+        return super().read_other(value)
 
     def constraint(self, raw: Mapping[str, object]) -> Constraint:
         bounds: tuple[Number, Number] | None = self.range
