@@ -69,6 +69,27 @@ async def test_each_version_from_the_one_before(stage: Stage) -> None:
     assert told(stamped(script, span(2), span(3))) == [("version", 1, 2, "inline"), ("version", 2, 3, "inline")]
 
 
+async def test_what_was_said_is_counted(stage: Stage) -> None:
+    def counts() -> list[float]:
+        return [stage.count("seamark_flags_events_total", kind) for kind in ("inline", "snapshot", "resync")]
+
+    script = await begun(stage, 1)
+    assert counts() == [0, 1, 0]
+    stamped(script, span(2), span(2))
+    assert counts() == [1, 1, 0]
+    script.gap(RECREATED, span(0, head=0), first_read=False)
+    stamped(script, span(1))
+    assert counts() == [1, 1, 1]
+
+
+async def test_more_than_fits_is_a_snapshot_that_carries_on(stage: Stage) -> None:
+    script = await begun(stage, 5)
+    await stage.commit(manifest({f"f{number}": flag() for number in range(40)}))
+    assert told(stamped(script, span(6))) == [("version", 5, 6, "snapshot")]
+    await stage.commit(manifest({f"f{number}": flag() for number in range(39)}))
+    assert told(stamped(script, span(7))) == [("version", 6, 7, "inline")]
+
+
 async def test_several_versions_at_once_are_one_event(stage: Stage) -> None:
     script = await begun(stage, 1)
     assert told(stamped(script, span(5))) == [("version", 1, 5, "inline")]
