@@ -201,8 +201,17 @@ FLAG_PRUNED_PER_COMMIT = _limit(
     "versions",
     "whose file indexes one commit lets go: after a long rest there may be many",
 )
-FLAG_FILES_KEPT = _limit(
-    "FLAG_FILES_KEPT", 200_000, "files", "of versions that are kept read, in all namespaces: some 200 MB at the most"
+FLAG_VERSIONS_WEIGHT_KEPT = _limit(
+    "FLAG_VERSIONS_WEIGHT_KEPT",
+    256 * MIB,
+    "bytes",
+    "of memory of versions that are kept read, in all namespaces; the one used last is kept whatever it takes",
+)
+FLAG_READINGS_AT_ONCE = _limit(
+    "FLAG_READINGS_AT_ONCE",
+    2,
+    "versions",
+    "of different tenants that are read from the store for whoever asks for them",
 )
 FLAG_CLOSURES_KEPT_MAX = _limit(
     "FLAG_CLOSURES_KEPT_MAX", 1_024, "closures", "of one version that are kept; those asked for longest ago go first"
@@ -236,10 +245,16 @@ FLAG_TAR_SIZES_KEPT_MAX = _limit(
 )
 
 # -- flags over HTTP
-UPLOADS_AT_ONCE = _limit("UPLOADS_AT_ONCE", 2, "uploads", "unpacked at a time: each may become ten times as large")
-UPLOADS_WAITING_MAX = _limit(
-    "UPLOADS_WAITING_MAX", 64, "uploads", "that are being unpacked or wait for it; each is in memory"
+UPLOADS_AT_ONCE = _limit(
+    "UPLOADS_AT_ONCE",
+    4,
+    "uploads",
+    "of different tenants that are unpacked and looked at: each may become a hundred times as large",
 )
+UPLOADS_PER_TENANT_MAX = _limit(
+    "UPLOADS_PER_TENANT_MAX", 16, "uploads", "of one tenant, with those that wait; each is in memory"
+)
+UPLOADS_WAITING_MAX = _limit("UPLOADS_WAITING_MAX", 64, "uploads", "of all tenants, with those that wait")
 FORM_BYTES_MAX = _limit("FORM_BYTES_MAX", 16 * KIB, "bytes", "what a form may have around the archive in it")
 FORM_FIELDS_MAX = _limit("FORM_FIELDS_MAX", 8, "fields", "of a form; one of them counts")
 FORM_HEADERS_MAX = _limit("FORM_HEADERS_MAX", 8, "headers", "of one field of a form; browsers send two")
@@ -431,9 +446,9 @@ MANIFEST_FILE_BYTES_MAX = _limit(
 )
 MANIFEST_WEIGHT_MAX = _limit(
     "MANIFEST_WEIGHT_MAX",
-    512 * MIB,
+    256 * MIB,
     "bytes",
-    "of memory that a manifest takes when it is read, by its tables and values: five times that of ten thousand flags",
+    "of memory that a manifest takes when it is read, by its tables and values: that of fifty thousand small flags",
 )
 LINT_SLICE_WEIGHT = _limit(
     "LINT_SLICE_WEIGHT",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from contextlib import suppress
 from typing import Any
@@ -12,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seamark import limits
-from seamark.errors import BadInput
+from seamark.errors import BadInput, Busy
 from seamark.flags.manifest_docs import BASE as MANIFEST
 from seamark.flags.manifest_docs import OPERATIONS
 from seamark.flags.table import row
-from seamark.flags.upload import archive_in
+from seamark.flags.upload import Uploads, archive_in
 from seamark.http.asgi import AsgiExchange
 from seamark.http.routing import Match
 from seamark.manifest.archive import pack
@@ -106,6 +107,23 @@ async def test_uploads_that_wait_have_a_bound(house: FlagsHouse, monkeypatch: py
     answer = await lint(house, **form(("archive", pack(FILES))))
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "rate_limit_exceeded")
     assert answer.headers["retry-after"] == "1"
+
+
+async def test_the_uploads_of_one_tenant_leave_room_for_others(house: FlagsHouse) -> None:
+    uploads = house.assembly.flags.uploads
+    async with uploads.room("evil"):
+        waiting = [asyncio.create_task(_sit(uploads, "evil")) for _ in range(limits.UPLOADS_PER_TENANT_MAX - 1)]
+        await asyncio.sleep(0)
+        with pytest.raises(Busy):
+            await _sit(uploads, "evil")
+        assert (await lint(house, **form(("archive", pack(FILES))))).status_code == 200
+    await asyncio.gather(*waiting)
+    await _sit(uploads, "evil")
+
+
+async def _sit(uploads: Uploads, tenant: str) -> None:
+    async with uploads.room(tenant):
+        pass
 
 
 @given(

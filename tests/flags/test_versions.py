@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from seamark import limits
-from seamark.errors import Corrupt, Fault, VersionConflict, WriteFailed
+from seamark.errors import Busy, Corrupt, Fault, VersionConflict, WriteFailed
 from seamark.flags import rows
 from seamark.flags.versions import Versions
 from seamark.log.protocol import Append, Put, Shelf
-from seamark.manifest.closure import closure_hash, index_of
-from seamark.manifest.lint import lint
+from seamark.manifest.closure import closure_hash, closure_of, index_of
+from seamark.manifest.lint import Linting
 from seamark.manifest.subscription import FlagList, parse_flag_list
 from seamark.testing.engines import EmbeddedRig
 from seamark.testing.rig import LogRig
@@ -60,9 +60,9 @@ async def test_whoever_asks_for_a_version_that_has_to_be_read_shares_the_reading
     def counted(*args: object, **more: object) -> object:
         nonlocal read
         read += 1
-        return lint(*args, **more)  # type: ignore[arg-type]
+        return Linting(*args, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("seamark.flags.versions.lint", counted)
+    monkeypatch.setattr("seamark.flags.versions.Linting", counted)
     leaving = asyncio.create_task(fresh.at("acme", "ns", 1))
     await asyncio.sleep(0)
     staying = [asyncio.create_task(fresh.at("acme", "ns", 1)) for _ in range(20)]
@@ -154,7 +154,7 @@ async def test_closures_are_kept_within_a_bound(rig: LogRig, monkeypatch: pytest
 
 
 async def test_versions_are_kept_read_within_a_bound(rig: LogRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seamark.flags.versions.FLAG_FILES_KEPT", 5)
+    monkeypatch.setattr("seamark.flags.kept.FLAG_VERSIONS_WEIGHT_KEPT", 5_000)
     versions = Versions(rig.log, rig.clock)
     for number in range(4):
         await commit(versions, manifest({"a": flag(note=str(number))}))
@@ -164,7 +164,45 @@ async def test_versions_are_kept_read_within_a_bound(rig: LogRig, monkeypatch: p
     first = versions.at_now(stream, 1)
     assert first is not None
     assert not first.is_read  # it was let go, and is here again
-    assert sorted(first.manifest.flags) == ["a"]
+    again = await versions.at("acme", "ns", 1)
+    assert again is not None
+    assert sorted(again.manifest.flags) == ["a"]
+
+
+async def test_what_is_needed_of_a_version_that_is_not_read_is_read_alone(
+    rig: LogRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For readers that lag behind: nobody can wait there."""
+    flags = {"a": flag(segment="s"), "b": flag(segment="other"), **{f"f{n}": flag() for n in range(50)}}
+    files = manifest(flags, {"s": segment(uses="t"), "t": segment(), "other": segment(note="o")})
+    await commit(Versions(rig.log, rig.clock), files)
+    stream, wanted = rows.stream_of("acme", "ns"), parse_flag_list("a,missing")
+    versions = Versions(rig.log, rig.clock)
+    version = versions.at_now(stream, 1)
+    assert version is not None
+    part = version.closure(wanted)
+    assert not version.is_read
+    read = await versions.at("acme", "ns", 1)
+    assert read is version
+    assert closure_of(read.manifest, read.index, wanted) == part.index
+    assert version.closure(parse_flag_list("*")).index == index_of(files)
+    monkeypatch.setattr("seamark.flags.versions.LINT_SLICE_WEIGHT", 1)
+    busy = Versions(rig.log, rig.clock).at_now(stream, 1)
+    assert busy is not None
+    with pytest.raises(Busy):
+        busy.closure(wanted)
+
+
+async def test_a_manifest_that_takes_long_to_read_holds_nobody_up(rig: LogRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read a part at a time, and whoever else has something to read has turns in between."""
+    monkeypatch.setattr("seamark.flags.versions.LINT_SLICE_WEIGHT", 1)
+    versions = Versions(rig.log, rig.clock)
+    long = asyncio.create_task(versions.lint(manifest({f"f{n}": flag() for n in range(300)}), slug="ns"))
+    await asyncio.sleep(0)
+    for _ in range(3):
+        assert (await versions.lint(manifest({"a": flag(note="x")}), slug="ns")).passed
+    assert not long.done()
+    assert (await long).passed
 
 
 async def test_the_newest_and_the_young_keep_their_files(rig: LogRig, monkeypatch: pytest.MonkeyPatch) -> None:

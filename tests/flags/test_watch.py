@@ -319,6 +319,27 @@ async def test_what_a_slow_reader_missed_may_be_a_snapshot_or_nothing(stage: Sta
     await much.mirrors()
 
 
+async def test_a_slow_reader_of_what_takes_long_to_read_comes_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its version was let go while it did not read. To read that again here would hold up everybody."""
+    monkeypatch.setattr("seamark.flags.kept.FLAG_VERSIONS_WEIGHT_KEPT", 1)
+    await stage.commit(manifest({"a": flag()}))
+    slow, whole = await stage.watch("ns=billing:a"), await stage.watch("ns=billing:*")
+    for listener in (slow, whole):
+        listener.pipe.fill()
+    await stage.commit(manifest({"a": flag(note="2")}))
+    await stage.commit(manifest(), "growth")
+    with monkeypatch.context() as patch:
+        patch.setattr("seamark.flags.versions.LINT_SLICE_WEIGHT", 1)
+        for listener in (slow, whole):
+            listener.pipe.drain()
+        await settle(100)
+    assert slow.ended
+    assert said(whole) == [("billing", 1, "snapshot"), ("billing", 2, "inline")]  # every file: nothing has to be read
+    assert said(await stage.watch("ns=billing:a")) == [("billing", 2, "snapshot")]
+
+
 async def test_a_reader_that_takes_nothing_is_closed(stage: Stage) -> None:
     await stage.commit(manifest({"a": flag()}))
     listener = await stage.watch()

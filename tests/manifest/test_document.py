@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seamark.limits import MANIFEST_FILE_BYTES_MAX, TOML_KEY_PARTS_MAX
-from seamark.manifest.document import read_document
+from seamark.manifest.document import read_document, weight_of
 
 GOOD = b'schema_version = "0.1"\n'
 
@@ -108,3 +108,18 @@ def test_a_file_is_bounded() -> None:
 def test_any_bytes_are_a_document_or_not(content: bytes) -> None:
     document = read_document("x", content)
     assert (document.version is None) == (document.found is not None)
+
+
+@pytest.mark.parametrize(
+    ("content", "least"),
+    [
+        (b"a = " + b"{a = " * 30 + b"1" + b"}" * 30, 30 * 232),
+        (b"a = [" + b"[], " * 1_000 + b"]", 1_000 * 64),
+        (b"[a]\n[b]\n" * 100, 200 * 330),
+        (b"a = {" + b"a." * 1_000 + b"b = 1}", 1_000 * 232),
+        (b"a = [" + b"'12345678', " * 1_000 + b"]", 1_000 * 65),
+    ],
+)
+def test_what_a_file_takes_in_memory_is_known_before_it_is_read(content: bytes, least: int) -> None:
+    assert least <= weight_of(content) <= 10 * least
+    assert weight_of(content * 2) == 2 * weight_of(content)

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seamark import limits
 from seamark.limits import DIAGNOSTICS_MAX, DIAGNOSTICS_PER_FILE_MAX, PREDICATE_DEPTH_MAX, VARIANT_DEPTH_MAX
 from seamark.manifest.closure import closure_of, index_of
 from seamark.manifest.diagnostic import CODES, diagnostic
 from seamark.manifest.evaluate import Evaluator
-from seamark.manifest.lint import Linted, lint
+from seamark.manifest.lint import Linted, Linting, lint
 from seamark.manifest.memo import Memo
 from seamark.manifest.model import Block, Bucket, Context, Environment, Flag, Manifest, Namespace, Rule, Segment
 from seamark.manifest.predicate import Atom, Op, SegmentRef
@@ -17,6 +18,7 @@ from tests.manifest.tables import CONTEXTS, manifests
 from tests.manifest.tomls import CLEAN, VERSION, bucket, flag, inline, namespace, segment
 
 F, S, N = "flags/f.toml", "segments/s.toml", "namespace.toml"
+HEAVY = flag() + b"#" + b"[" * 250_000  # as if each were an array
 RULE = "[[flag.environments._.rules]]\n"
 PROD = '\n[[flag.environments._.rules]]\nsegment = "s"\nvariant = "on"\n[flag.environments.prod]\n'
 
@@ -141,6 +143,7 @@ CASES: list[tuple[str, dict[str, bytes | None], list[str]]] = [
     ("rule without variant", {F: flag(f'{RULE}segment = "s"')}, [f"E909 {F} flag.environments._.rules[0]"]),
     ("no segment", {S: VERSION.encode()}, [f"E909 {S}"]),
     ("too large", {S: b"#" * 1_000_000}, [f"E910 {S}"]),
+    ("too much", {f"flags/{key}.toml": HEAVY for key in "abcd"}, ["E911 flags/c.toml"]),
     ("retired with rules", {F: flag(head='lifecycle = "retired"')}, [f"W002 {F} flag"]),
     ("retired without", {F: flag("rules = []", head='lifecycle = "retired"'), S: None}, [f"W003 {F} flag"]),
     ("no salt", {S: bucket('entity_id_attribute = "id"\nstart = 0\nend = 9')}, [f"W004 {S} segment.bucket.salt"]),
@@ -172,6 +175,31 @@ GIVEN = {"E018", "E907"}  # by whoever reads an archive or a folder
 def test_every_code_has_an_example() -> None:
     shown = {line.split()[0] for _, _, lines in CASES for line in lines}
     assert set(CODES) - GIVEN == shown
+
+
+def test_a_part_at_a_time_comes_to_the_same() -> None:
+    files = {**CLEAN, **{f"flags/f{number}.toml": flag() for number in range(20)}, "flags/g.toml": b"a ="}
+    whole, memo = lint(files, slug="other"), Memo()
+    for expected in (len(files), 0):
+        linting, parts = Linting(files, slug="other", memo=memo), 0
+        while (found := linting.go_on(1)) is None:
+            parts += 1
+        assert found == whole
+        assert parts == expected  # what was read before is no work
+
+
+def test_what_is_too_much_is_not_read_to_the_end() -> None:
+    memo = Memo()
+    found = lint({f"flags/{key}.toml": HEAVY for key in "abcdefgh"}, slug="billing", memo=memo)
+    assert said(found) == ["E911 flags/c.toml"]
+    assert not found.passed
+    assert len(memo) == 1  # of the two that were read; for both there is no room
+
+
+def test_a_manifest_knows_what_it_weighs() -> None:
+    manifest = lint(CLEAN, slug="billing").manifest
+    assert manifest is not None
+    assert sum(map(len, CLEAN.values())) < manifest.weight < limits.MANIFEST_WEIGHT_MAX
 
 
 def test_what_the_words_are() -> None:

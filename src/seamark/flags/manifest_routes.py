@@ -65,13 +65,20 @@ class ManifestRoutes:
     """Handlers bound to the versions of one log."""
 
     def __init__(
-        self, versions: Versions, tars: Tars, *, debts: audit.Debts, callers: Callers, metrics: Metrics
+        self,
+        versions: Versions,
+        tars: Tars,
+        *,
+        uploads: Uploads,
+        debts: audit.Debts,
+        callers: Callers,
+        metrics: Metrics,
     ) -> None:
         self._debts = debts
         self._versions = versions
         self._tars = tars
         self._callers = callers
-        self._uploads = Uploads()
+        self._uploads = uploads
         self._pushes = {
             outcome: metrics.counter("seamark_flags_pushes_total", outcome)
             for outcome in ("accepted", "refused", "conflict")
@@ -124,8 +131,8 @@ class ManifestRoutes:
 
     async def lint(self, exchange: Exchange) -> None:
         _, namespace = self._callers.namespace(exchange, "manifest.read")
-        unpacked = await self._uploads.unpacked(exchange)
-        linted = await self._versions.lint(unpacked.files, slug=namespace.slug, found=unpacked.found)
+        async with self._uploads.unpacked(exchange, namespace.tenant) as unpacked:
+            linted = await self._versions.lint(unpacked.files, slug=namespace.slug, found=unpacked.found)
         _check_schema(linted)
         answer(exchange, {"passed": linted.passed, "lint": lint_shown(linted)})
 
@@ -135,15 +142,15 @@ class ManifestRoutes:
         holder, namespace = self._callers.namespace(exchange, "manifest.write")
         change = _Change(exchange, holder, namespace, _expected(exchange))
         await self._check_expected(change)
-        unpacked = await self._uploads.unpacked(exchange)
-        linted = await self._versions.lint(unpacked.files, slug=namespace.slug, found=unpacked.found)
-        if not linted.passed:
-            self._pushes["refused"].value += 1
-            count = len(linted.errors)
-            message = f"the manifest has {count} error{'' if count == 1 else 's'}; nothing of it was taken"
-            raise LintFailed(message, lint=lint_shown(linted))
-        _check_schema(linted)
-        await self._commit(change, unpacked.files, linted)
+        async with self._uploads.unpacked(exchange, namespace.tenant) as unpacked:
+            linted = await self._versions.lint(unpacked.files, slug=namespace.slug, found=unpacked.found)
+            if not linted.passed:
+                self._pushes["refused"].value += 1
+                count = len(linted.errors)
+                message = f"the manifest has {count} error{'' if count == 1 else 's'}; nothing of it was taken"
+                raise LintFailed(message, lint=lint_shown(linted))
+            _check_schema(linted)
+            await self._commit(change, unpacked.files, linted)
 
     async def rollback(self, exchange: Exchange) -> None:
         holder, namespace = self._callers.namespace(exchange, "rollback")
@@ -157,9 +164,10 @@ class ManifestRoutes:
         if version is None:
             message = f"the files of version {number} are no longer kept"
             raise ClosureUnavailable(message, namespace=namespace.slug, version=number)
-        files = self._versions.files(version)
-        linted = await self._versions.lint(files, slug=namespace.slug)
-        await self._commit(change, files, linted, restored=number)
+        async with self._uploads.room(namespace.tenant):
+            files = self._versions.files(version)
+            linted = await self._versions.lint(files, slug=namespace.slug)
+            await self._commit(change, files, linted, restored=number)
 
     # -- within
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
+from seamark.errors import Busy
 from seamark.flags.deltas import Deltas, Told
 from seamark.flags.event import KEEPALIVE, Resync, Snapshot, resync_event, version_data, version_event
 from seamark.flags.links import Links
@@ -134,6 +135,13 @@ class EventScript:
         """What there is to say, now that the reader has been handed a namespace's versions up to the end of `span`."""
         if not self._admitted():
             return None
+        try:
+            return self._told(span)
+        except Busy:  # it would hold up everybody; whoever comes again waits until the version is read
+            self.end(Close.SLOW)
+            return None
+
+    def _told(self, span: Span) -> Block | None:
         place = self._places[span.stream]
         number = max(span.to, span.marks.synced)  # a lagging reader is told of the newest at once
         told = place.told

@@ -19,6 +19,7 @@ from seamark.flags.streaming import Streaming
 from seamark.flags.table import Operation
 from seamark.flags.tenant_routes import TenantRoutes
 from seamark.flags.token_routes import TokenRoutes
+from seamark.flags.upload import Uploads
 from seamark.flags.versions import Versions
 from seamark.log.protocol import Log
 from seamark.stream.hub import Hub
@@ -64,8 +65,14 @@ class FlagsSurface:
             key=signing_key,
         )
         self._debts = audit.Debts(log)
+        self.uploads = Uploads()
         manifests = ManifestRoutes(
-            self.versions, self.streaming.tars, debts=self._debts, callers=self.callers, metrics=metrics
+            self.versions,
+            self.streaming.tars,
+            uploads=self.uploads,
+            debts=self._debts,
+            callers=self.callers,
+            metrics=metrics,
         )
         self._superadmin_secret = superadmin_secret
         self._loaded = False

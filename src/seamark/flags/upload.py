@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from multipart import MultipartError, PushMultipartParser, parse_options_header
 
 from seamark import limits
 from seamark.errors import ArchiveTooLarge, BadRequest, BodyTooLarge, Busy, UnsupportedMedia
 from seamark.flags.problem import flags_problem
+from seamark.flags.seats import Seats
 from seamark.manifest.archive import Unpacked, unpack
 from seamark.wire.exchange import Exchange, Headers
 
@@ -29,23 +33,38 @@ def too_large() -> ArchiveTooLarge:
 
 
 class Uploads:
-    """Archives are unpacked beside the loop, a few at a time: each may need the whole of what one may be inflated to."""
+    """A few manifests at a time, from the archive to the version, and one of each tenant: what an archive is inflated to and
+    what it means may take a hundred times its size."""
 
     def __init__(self) -> None:
-        self._turns = asyncio.Semaphore(limits.UPLOADS_AT_ONCE)
-        self._waiting = 0
+        self._seats = Seats(limits.UPLOADS_AT_ONCE)
+        self._waiting: Counter[str] = Counter()
 
-    async def unpacked(self, exchange: Exchange) -> Unpacked:
-        """The files of the manifest in the body. Raises UnsupportedMedia, BadRequest, BadArchive, ArchiveTooLarge, Busy."""
+    @asynccontextmanager
+    async def unpacked(self, exchange: Exchange, tenant: str) -> AsyncIterator[Unpacked]:
+        """The files of the manifest in the body, and room to work on them. Raises UnsupportedMedia, BadRequest, BadArchive,
+        ArchiveTooLarge, Busy."""
         archive = archive_in(exchange)
-        if self._waiting >= limits.UPLOADS_WAITING_MAX:
-            raise Busy("too many uploads wait to be unpacked", limit="uploads", max=limits.UPLOADS_WAITING_MAX)
-        self._waiting += 1
+        async with self.room(tenant):
+            yield await asyncio.to_thread(unpack, archive)
+
+    @asynccontextmanager
+    async def room(self, tenant: str) -> AsyncIterator[None]:
+        """To work on the files of a manifest. Raises Busy."""
+        for count, most in (
+            (self._waiting[tenant], limits.UPLOADS_PER_TENANT_MAX),
+            (self._waiting.total(), limits.UPLOADS_WAITING_MAX),
+        ):
+            if count >= most:
+                raise Busy("too many uploads wait to be looked at", limit="uploads", max=most)
+        self._waiting[tenant] += 1
         try:
-            async with self._turns:
-                return await asyncio.to_thread(unpack, archive)
+            async with self._seats.of(tenant):
+                yield
         finally:
-            self._waiting -= 1
+            self._waiting[tenant] -= 1
+            if not self._waiting[tenant]:
+                del self._waiting[tenant]
 
 
 def archive_in(exchange: Exchange) -> bytes:

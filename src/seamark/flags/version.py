@@ -46,17 +46,23 @@ class Closure(msgspec.Struct, frozen=True):
 class Version:
     """Immutable in all that can be seen of it. What it means is worked out when somebody asks, and then kept."""
 
-    __slots__ = ("_closures", "_evaluator", "_manifest", "_read", "index", "number", "stream")
+    __slots__ = ("_closures", "_evaluator", "_manifest", "_narrow", "index", "number", "stream")
 
     def __init__(
-        self, stream: str, number: int, index: Index, *, manifest: Manifest | None, read: Callable[[Version], Manifest]
+        self,
+        stream: str,
+        number: int,
+        index: Index,
+        *,
+        manifest: Manifest | None,
+        narrow: Callable[[Version, FlagList], Index],
     ) -> None:
-        """`read` makes the manifest of its files, where it is not at hand."""
+        """`narrow` makes closures where the manifest is not at hand."""
         self.stream = stream
         self.number = number
         self.index = index
         self._manifest = manifest
-        self._read = read
+        self._narrow = narrow
         self._evaluator: Evaluator | None = None
         self._closures: OrderedDict[str, Closure] = OrderedDict()
 
@@ -67,9 +73,8 @@ class Version:
 
     @property
     def manifest(self) -> Manifest:
-        """Raises Fault when its files cannot be read any more."""
-        if self._manifest is None:
-            self._manifest = self._read(self)
+        """Of a version that is read."""
+        assert self._manifest is not None
         return self._manifest
 
     def learn(self, manifest: Manifest) -> None:
@@ -83,13 +88,18 @@ class Version:
         return self._evaluator
 
     def closure(self, wanted: FlagList) -> Closure:
-        """Made once for all who want the same."""
+        """Made once for all who want the same. Raises Busy when the version is not read and it would take long."""
         closure = self._closures.get(wanted.canonical)
         if closure is None:
-            index = self.index if wanted.keys is None else closure_of(self.manifest, self.index, wanted)
+            index = self._part(wanted)
             closure = self._closures[wanted.canonical] = Closure(index, closure_hash(index))
             if len(self._closures) > FLAG_CLOSURES_KEPT_MAX:
                 self._closures.popitem(last=False)
         else:
             self._closures.move_to_end(wanted.canonical)
         return closure
+
+    def _part(self, wanted: FlagList) -> Index:
+        if wanted.keys is None:
+            return self.index
+        return closure_of(self.manifest, self.index, wanted) if self.is_read else self._narrow(self, wanted)

@@ -7,34 +7,38 @@ are new move with the record in one commit, so a version is there whole or not a
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from seamark.clock import NS_PER_SECOND, Clock
-from seamark.errors import Fault, HeadConflict, SeamarkError, StreamNotFound, VersionConflict
+from seamark.errors import Busy, Fault, HeadConflict, SeamarkError, StreamNotFound, VersionConflict
 from seamark.flags import rows
+from seamark.flags.kept import KeptVersions
 from seamark.flags.once import Once
 from seamark.flags.rows import owner_of, stream_of
+from seamark.flags.seats import Seats
 from seamark.flags.version import Entry, Facts, Version
 from seamark.limits import (
-    FLAG_FILES_KEPT,
     FLAG_PRUNED_PER_COMMIT,
+    FLAG_READINGS_AT_ONCE,
     FLAG_VERSION_DAYS,
     FLAG_VERSIONS_MIN,
+    LINT_SLICE_WEIGHT,
 )
 from seamark.log.protocol import Append, Log, Put, Shelf
 from seamark.log.record import Draft
 from seamark.log.settings import StreamSettings
 from seamark.log.watermarks import Cursor
-from seamark.manifest.closure import Index, closure_hash, index_of
+from seamark.manifest.closure import Index, closure_by, closure_hash, index_of
 from seamark.manifest.diagnostic import Diagnostic
-from seamark.manifest.lint import Files, Linted, lint
+from seamark.manifest.document import weight_of
+from seamark.manifest.lint import Files, Linted, Linting, references_in
 from seamark.manifest.memo import Memo
 from seamark.manifest.model import Manifest
+from seamark.manifest.subscription import FlagList
 from seamark.telemetry import events
 from seamark.telemetry.logs import logger
 
@@ -81,10 +85,10 @@ class Versions:
         self._shelf: Shelf = log
         self._clock = clock
         self._memo = Memo()  # single files that were read, of all namespaces
-        self._kept: OrderedDict[tuple[str, int], Version] = OrderedDict()
-        self._kept_files = 0
+        self._kept = KeptVersions()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._reading = asyncio.Lock()
+        self._turn = asyncio.Lock()  # to read what files mean, for a part of a second
+        self._seats = Seats(FLAG_READINGS_AT_ONCE)
         self._readings: Once[Version, None] = Once()
 
     # -- finding
@@ -107,15 +111,14 @@ class Versions:
 
     def at_now(self, stream: str, number: int) -> Version | None:
         """The same without waiting. What it means may still have to be read, which takes its time when somebody asks."""
-        version = self._kept.get((stream, number))
+        version = self._kept.find(stream, number)
         if version is not None:
             if number < rows.floor(self._shelf, stream):  # another process let it go, and its contents with it
-                self._drop(version)
+                self._kept.drop(version)
                 return None
-            self._kept.move_to_end((stream, number))
             return version
         index = rows.index_of(self._shelf, stream, number)
-        return None if index is None else self._keep(Version(stream, number, index, manifest=None, read=self._read))
+        return None if index is None else self._kept.keep(self._version(stream, number, index))
 
     def content(self, version: Version, path: str) -> bytes:
         """The bytes of one of its files."""
@@ -146,9 +149,14 @@ class Versions:
     # -- committing
 
     async def lint(self, files: Files, *, slug: str, found: Sequence[Diagnostic] = ()) -> Linted:
-        """Whether files are a manifest. Beside the loop, one at a time: a big manifest takes a second."""
-        async with self._reading:
-            return await asyncio.to_thread(lint, files, slug=slug, memo=self._memo, found=found)
+        """Whether files are a manifest. Beside the loop, and a part at a time in turn with others: a big manifest takes a
+        second, and one that was made to be slow most of a minute."""
+        linting = Linting(files, slug=slug, memo=self._memo, found=found)
+        while True:
+            async with self._turn:
+                linted = await asyncio.to_thread(linting.go_on, LINT_SLICE_WEIGHT)
+            if linted is not None:
+                return linted
 
     async def commit(
         self,
@@ -198,7 +206,7 @@ class Versions:
         known = frozenset(before.index.values()) if before is not None else frozenset()
         new = {digest: files[path] for path, digest in index.items() if digest not in known}
         # Kept before it is committed: streams are told of it within the commit.
-        version = self._keep(Version(stream, head + 1, index, manifest=candidate.manifest, read=self._read))
+        version = self._kept.keep(self._version(stream, head + 1, index, candidate.manifest))
         append = Append(
             stream=stream,
             drafts=[Draft(_encode(candidate.facts))],
@@ -209,7 +217,7 @@ class Versions:
         try:
             receipt = await self._log.append(append)
         except BaseException:
-            self._drop(version)  # whether it was stored after all, the store knows
+            self._kept.drop(version)  # whether it was stored after all, the store knows
             raise
         return Committed(version, receipt.ts)
 
@@ -239,21 +247,41 @@ class Versions:
 
     # -- reading what files mean
 
-    def _read(self, version: Version) -> Manifest:
-        return _passed(version, lint(self.files(version), slug=owner_of(version.stream)[1]))
+    def _version(self, stream: str, number: int, index: Index, manifest: Manifest | None = None) -> Version:
+        return Version(stream, number, index, manifest=manifest, narrow=self._narrow)
+
+    def _narrow(self, version: Version, wanted: FlagList) -> dict[str, bytes]:
+        """A closure of a version that is not read, from the few files that it needs. Raises Busy when they are a lot."""
+        left = LINT_SLICE_WEIGHT
+
+        def references(path: str) -> Iterable[str]:
+            nonlocal left
+            content = self.content(version, path)
+            known = self._memo.find(self._memo.key(path, content))
+            if known is None:
+                left -= weight_of(content)
+                if left < 0:
+                    raise Busy(f"version {version.number} of {version.stream} has to be read first", limit="reading")
+            return references_in(path, content, memo=self._memo)
+
+        return closure_by(references, version.index, wanted)
 
     async def _read_apart(self, version: Version) -> None:
         await self._readings.share(version, lambda: self._learn(version))
 
     async def _learn(self, version: Version) -> None:
-        files: dict[str, bytes] = {}
-        for number, path in enumerate(version.index, start=1):
-            files[path] = self.content(version, path)
-            if number % _READ_SLICE_FILES == 0:
-                await asyncio.sleep(0)
-        linted = await self.lint(files, slug=owner_of(version.stream)[1])
+        tenant, slug = owner_of(version.stream)
+        async with self._seats.of(tenant):
+            files: dict[str, bytes] = {}
+            for number, path in enumerate(version.index, start=1):
+                files[path] = self.content(version, path)
+                if number % _READ_SLICE_FILES == 0:
+                    await asyncio.sleep(0)
+            linted = await self.lint(files, slug=slug)
         if not version.is_read:
             version.learn(_passed(version, linted))
+            if self._kept.find(version.stream, version.number) is version:
+                self._kept.keep(version)
 
     # -- within
 
@@ -268,22 +296,6 @@ class Versions:
         if lock is None:
             lock = self._locks[stream] = asyncio.Lock()
         return lock
-
-    def _keep(self, version: Version) -> Version:
-        self._kept[version.stream, version.number] = version
-        self._kept_files += _weight(version)
-        while self._kept_files > FLAG_FILES_KEPT and len(self._kept) > 1:
-            self._kept_files -= _weight(self._kept.popitem(last=False)[1])
-        return version
-
-    def _drop(self, version: Version) -> None:
-        if self._kept.get((version.stream, version.number)) is version:
-            del self._kept[version.stream, version.number]
-            self._kept_files -= _weight(version)
-
-
-def _weight(version: Version) -> int:
-    return len(version.index) + 1
 
 
 def _passed(version: Version, linted: Linted) -> Manifest:

@@ -7,7 +7,7 @@ of text are in ascending order of their UTF-8 bytes as well, so no key has to be
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from struct import Struct
 
 from seamark.manifest.model import Manifest
@@ -47,6 +47,21 @@ def closure_of(manifest: Manifest, index: Index, wanted: FlagList) -> dict[str, 
     flags = [key for key in wanted.keys if key in manifest.flags]
     paths = [NAMESPACE_FILE, *map(flag_path, flags), *map(segment_path, reachable(manifest, flags))]
     return {path: index[path] for path in sorted(paths) if path in index}
+
+
+def closure_by(references: Callable[[str], Iterable[str]], index: Index, wanted: FlagList) -> dict[str, bytes]:
+    """The same without the whole manifest: `references` tells the segments that the file of a path names, and is asked for
+    no other files than those of the closure."""
+    if wanted.keys is None:
+        return {path: index[path] for path in sorted(index)}
+    ahead = [path for path in map(flag_path, wanted.keys) if path in index]
+    found = {*ahead, *({NAMESPACE_FILE} & index.keys())}
+    while ahead:
+        for path in map(segment_path, references(ahead.pop())):
+            if path in index and path not in found:
+                found.add(path)
+                ahead.append(path)
+    return {path: index[path] for path in sorted(found)}
 
 
 def reachable(manifest: Manifest, flags: Iterable[str]) -> set[str]:

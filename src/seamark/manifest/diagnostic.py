@@ -52,6 +52,7 @@ _MEANINGS = {
     "E908": "a field has the wrong type",
     "E909": "a field or table that has to be there is missing",
     "E910": "the file is larger than a file of a manifest may be",
+    "E911": "the manifest says too much: what all its tables, arrays and values take in memory has a bound",
     "W002": "a retired flag still has rules",
     "W003": "a flag has no rules in any environment",
     "W004": "a bucket has no salt; the key of its segment is used",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from seamark import limits
+from seamark.errors import BadInput
 from seamark.manifest import crossing
 from seamark.manifest.diagnostic import Diagnostic, Severity, diagnostic
-from seamark.manifest.document import read_document
+from seamark.manifest.document import read_document, weight_of
 from seamark.manifest.flag_file import read_flag
 from seamark.manifest.memo import Memo
 from seamark.manifest.model import Flag, Manifest, Namespace, Segment
@@ -73,6 +75,14 @@ class _Pieces:
     flags: dict[str, Piece] = field(default_factory=dict)
     segments: dict[str, Piece] = field(default_factory=dict)
 
+    def add(self, place: Place, piece: Piece) -> None:
+        if place.kind == "flag":
+            self.flags[place.key] = piece
+        elif place.kind == "segment":
+            self.segments[place.key] = piece
+        else:
+            self.namespace = piece
+
     def __iter__(self) -> Iterator[Piece]:
         yield from self.flags.values()
         if self.namespace is not None:
@@ -82,36 +92,75 @@ class _Pieces:
 
 def lint(files: Files, *, slug: str, memo: Memo | None = None, found: Sequence[Diagnostic] = ()) -> Linted:
     """Lint the files of the namespace `slug`. `found` is what reading them from an archive or a folder brought up."""
-    pieces, findings, paths = _Pieces(), _Findings(), sorted(files)
-    findings.take(found)
-    findings.take(_strays(paths))
-    for path in paths:
-        place = place_of(path)
-        if place is None:
-            continue
-        piece = _piece(path, place, files[path], memo)
-        if place.kind == "flag":
-            pieces.flags[place.key] = piece
-        elif place.kind == "segment":
-            pieces.segments[place.key] = piece
-        else:
-            pieces.namespace = piece
-        findings.take(piece.found)
-    findings.take(_across(pieces, slug))
-    if not any(path.startswith(f"{FLAGS}/") for path in paths):
-        findings.take([diagnostic("W011", f"{FLAGS}/", "there are no flags")])
-    return Linted(None if findings.errors else _manifest(pieces, slug), findings.sorted())
+    linted = Linting(files, slug=slug, memo=memo, found=found).go_on()
+    assert linted is not None, "without a bound it goes to the end"
+    return linted
 
 
-def _piece(path: str, place: Place, content: bytes, memo: Memo | None) -> Piece:
-    if memo is None:
-        return _read(path, place, content)
+class Linting:
+    """The same a part at a time, for whoever has others to serve in between. From one thread at a time."""
+
+    __slots__ = ("_ahead", "_files", "_findings", "_memo", "_pieces", "_slug", "_weight")
+
+    def __init__(self, files: Files, *, slug: str, memo: Memo | None = None, found: Sequence[Diagnostic] = ()) -> None:
+        self._files = files
+        self._slug = slug
+        self._memo = memo
+        self._pieces = _Pieces()
+        self._findings = _Findings()
+        self._weight = 0
+        paths = sorted(files)
+        self._ahead = iter(paths)
+        self._findings.take(found)
+        self._findings.take(_strays(paths))
+        if not any(path.startswith(f"{FLAGS}/") for path in paths):
+            self._findings.take([diagnostic("W011", f"{FLAGS}/", "there are no flags")])
+
+    def go_on(self, weight: float = math.inf) -> Linted | None:
+        """Read files until they weigh so much; None while more are left. Files that were read before weigh nothing."""
+        for path in self._ahead:
+            place = place_of(path)
+            if place is None:
+                continue
+            content = self._files[path]
+            heavy = weight_of(content)
+            self._weight += heavy
+            if self._weight > limits.MANIFEST_WEIGHT_MAX:
+                return self._refused(path)
+            key = None if self._memo is None else self._memo.key(path, content)
+            piece = None if self._memo is None or key is None else self._memo.find(key)
+            if piece is None:
+                weight -= heavy
+                piece = _read(path, place, content)
+                if self._memo is not None and key is not None:
+                    self._memo.keep(key, piece, heavy)
+            self._pieces.add(place, piece)
+            self._findings.take(piece.found)
+            if weight <= 0:
+                return None
+        self._findings.take(_across(self._pieces, self._slug))
+        manifest = None if self._findings.errors else _manifest(self._pieces, self._slug, self._weight)
+        return Linted(manifest, self._findings.sorted())
+
+    def _refused(self, path: str) -> Linted:
+        """What follows is not read, so what the files say of one another cannot be judged."""
+        most = limits.MANIFEST_WEIGHT_MAX
+        text = f"up to here the manifest takes more than the {most:,} bytes of memory that it may take"
+        self._findings.take([diagnostic("E911", path, text)])
+        return Linted(None, self._findings.sorted())
+
+
+def references_in(path: str, content: bytes, *, memo: Memo) -> set[str]:
+    """The segments that one file names. Raises BadInput for a path that no manifest holds."""
+    place = place_of(path)
+    if place is None:
+        raise BadInput(f"no manifest holds {path}")
     key = memo.key(path, content)
     piece = memo.find(key)
     if piece is None:
         piece = _read(path, place, content)
-        memo.keep(key, piece, len(content))
-    return piece
+        memo.keep(key, piece, weight_of(content))
+    return {mention.name for mention in piece.segments}
 
 
 def _read(path: str, place: Place, content: bytes) -> Piece:
@@ -163,7 +212,7 @@ def _across(pieces: _Pieces, slug: str) -> Iterator[Diagnostic]:
         yield from crossing.orphans(flags, pieces.segments)
 
 
-def _manifest(pieces: _Pieces, slug: str) -> Manifest:
+def _manifest(pieces: _Pieces, slug: str, weight: int) -> Manifest:
     """Only after linting without errors, so that every piece has its entity."""
     namespace = pieces.namespace.entity if pieces.namespace is not None else Namespace(slug)
     assert isinstance(namespace, Namespace)
@@ -172,6 +221,7 @@ def _manifest(pieces: _Pieces, slug: str) -> Manifest:
         {key: piece.entity for key, piece in pieces.flags.items() if isinstance(piece.entity, Flag)},
         {key: piece.entity for key, piece in pieces.segments.items() if isinstance(piece.entity, Segment)},
         frozenset(piece.version for piece in pieces if piece.version is not None),
+        weight,
     )
 
 

@@ -94,3 +94,4 @@ class Manifest:
     flags: Mapping[str, Flag] = field(default_factory=lambda: MappingProxyType({}))
     segments: Mapping[str, Segment] = field(default_factory=lambda: MappingProxyType({}))
     schema_versions: frozenset[str] = frozenset()
+    weight: int = field(default=0, compare=False)  # bytes of memory, about
