@@ -4,6 +4,7 @@ read piece by piece, and whoever reads it says how long it may be silent. Redire
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
 
@@ -14,6 +15,7 @@ from seamark.client.proxy import Proxy, proxy_for
 from seamark.limits import CLIENT_ANSWER_HEAD_BYTES_MAX
 
 _READ_BYTES = 64 * 1024
+_NUMBER = re.compile(r"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 _EYEBALLS_SECONDS = 0.25  # before the next address of a name is tried beside the one before
 
 
@@ -135,9 +137,9 @@ class HttpClient:
     async def _connect(self, origin: Origin, proxy: Proxy | None) -> _Line:
         tls = self._trust() if origin.is_secure else None
         place = (origin.host, origin.port) if proxy is None else (proxy.host, proxy.port)
-        reader, writer = await asyncio.open_connection(
-            *place, ssl=None if proxy else tls, happy_eyeballs_delay=_EYEBALLS_SECONDS
-        )
+        # A number has nothing to race, and a race that is cancelled may leave a socket to the garbage collector.
+        delay = None if _NUMBER.fullmatch(place[0]) else _EYEBALLS_SECONDS
+        reader, writer = await asyncio.open_connection(*place, ssl=None if proxy else tls, happy_eyeballs_delay=delay)
         line = _Line(reader, writer)
         self._open.add(line)
         try:

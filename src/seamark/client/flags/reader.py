@@ -10,7 +10,7 @@ from seamark.client.flags.mirror import Held
 from seamark.client.flags.status import Change, RefreshError, Status
 from seamark.client.flags.track import Track
 from seamark.errors import FlagNotFound, UnknownEnvironment
-from seamark.manifest.model import Context
+from seamark.manifest.model import Context, Manifest
 
 T = TypeVar("T")
 Listener = Callable[[Change], None]
@@ -173,6 +173,16 @@ class FlagReader:
         first = self._question("", None, context, None, environment=environment, include_testing=include_testing)
         found = {key: _answer(track, held, first._replace(flag=key)) for key in held.manifest.flags}
         return {key: details for key, details in found.items() if details.error_code is None}
+
+    @property
+    def only_namespace(self) -> str | None:
+        """The one that is meant where none is named, if there is one."""
+        return self._namespace
+
+    def manifest(self, namespace: str | None = None) -> Manifest | None:
+        """What is evaluated now, if anything is."""
+        track = self._track(namespace)
+        return None if track is None or track.held is None else track.held.manifest
 
     # -- what it says about itself
 

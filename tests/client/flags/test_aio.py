@@ -1,0 +1,93 @@
+"""`AsyncFlagsClient` beside a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from seamark.client.flags.aio import AsyncFlagsClient
+from seamark.client.flags.status import Change, State, Status
+from tests.client.flags.conftest import QUICK
+from tests.client.flags.test_client import FLAG, PATIENCE, STAFF
+from tests.flags.manifests import flag, manifest
+from tests.flags.test_watch_http import Office
+from tests.manifest import vectors
+
+
+async def eventually(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+def follower(office: Office, token: str | None = None) -> AsyncFlagsClient:
+    return AsyncFlagsClient(office.server.base_url, token or office.reader, "billing", pace=QUICK)
+
+
+async def test_what_is_pushed_is_answered(office: Office) -> None:
+    await asyncio.to_thread(office.push, vectors.A)
+    told: list[Change] = []
+    async with follower(office) as client:
+        client.on_change(told.append)
+        assert await client.wait_ready(PATIENCE), client.last_refresh_error()
+        assert client.get_bool(FLAG, False, STAFF) is True
+        await asyncio.to_thread(office.push, vectors.B)
+        await eventually(lambda: client.get_bool(FLAG, True, STAFF) is False)
+        await eventually(lambda: [change.version for change in told] == [1, 2])
+    assert client.status().state is State.CLOSED
+    assert client.get_bool(FLAG, True) is False
+
+
+async def test_it_waits_no_longer_than_it_is_told(office: Office) -> None:
+    async with follower(office) as client:  # nobody has pushed a manifest yet
+        assert await client.wait_ready(0.05) is False
+        assert client.details(FLAG, 5).error_code == "PROVIDER_NOT_READY"
+        await asyncio.to_thread(office.push, vectors.A)
+        assert await client.wait_ready(PATIENCE)
+
+
+async def test_a_revoked_token_leaves_what_is_held_and_says_so(office: Office) -> None:
+    await asyncio.to_thread(office.push, vectors.A)
+    told: list[Status] = []
+    async with follower(office) as client:
+        client.on_status(told.append)
+        assert await client.wait_ready(PATIENCE)
+        await asyncio.to_thread(office.call, "DELETE", f"/api/v1/tokens/{office.reader_id}")
+        await eventually(lambda: (error := client.last_refresh_error()) is not None and error.kind == "refused")
+        assert client.details(FLAG, False, STAFF).stale
+    assert [(status.ready, status.stale) for status in told][:2] == [(True, False), (True, True)]
+
+
+async def test_starting_and_closing_twice_is_no_error(office: Office) -> None:
+    await asyncio.to_thread(office.push, vectors.A)
+    client = follower(office)
+    await client.close()
+    client.start()
+    client.start()
+    assert await client.wait_ready(PATIENCE)
+    await client.close()
+    await client.close()
+    before = asyncio.all_tasks()
+    assert before == {asyncio.current_task()}
+
+
+async def test_the_loop_goes_on_while_a_large_manifest_is_linted(office: Office) -> None:
+    """Counted in turns of the loop, not in time."""
+    files = manifest({f"f{number}": flag() for number in range(2_000)})
+    await asyncio.to_thread(office.push, files)
+    async with follower(office) as client:
+        turns = 0
+        while client.status().state is not State.AWAIT_BASELINE:
+            await asyncio.sleep(0)
+        while not client.status().ready:
+            turns += 1
+            await asyncio.sleep(0.001)
+        assert turns > 10
+        assert client.status().flags == 2_000
+
+
+async def test_without_a_server() -> None:
+    async with AsyncFlagsClient.from_files(vectors.A) as flags:
+        assert await flags.wait_ready()
+        assert flags.get_bool(FLAG, False, STAFF) is True
+        assert flags.status().namespace == "billing"
