@@ -203,7 +203,7 @@ class Model:
 
     def told(self, kind: Kind, wish: Wish, span: Span, request_id: str, *, watch: bool) -> tuple[list[Event], bool]:
         """All that a stream says when it is opened, but for heartbeats, and whether it goes on with what is live."""
-        stream = self.streams.setdefault(kind.name, Stream())
+        stream = self.streams.setdefault(kind.name, Stream()) if watch else self.streams.get(kind.name, Stream())
         said = _Said(self.topic(kind, wish), second_text(self.now), request_id)
         if not span.starts:
             said.established()
