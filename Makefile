@@ -36,7 +36,7 @@ check: $(VENV)/.dev
 	@$(MAKE) --no-print-directory -j 2 lint quick
 
 quick: $(VENV)/.dev
-	$(BIN)/pytest -q -n logical --dist worksteal -m "not slow and not crash and not bench and not browser" $(ARGS)
+	$(BIN)/pytest -q -n logical --dist worksteal --hypothesis-profile quick -m "not slow and not crash and not bench and not browser" $(ARGS)
 
 # What pip cannot install. Not pinned: Debian keeps only the current ones, and those are also what users have.
 packages:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import hypothesis
 import structlog
 
 # What is logged is shown with a test that fails. By default structlog draws an exception with the source around every frame,
@@ -18,3 +19,6 @@ structlog.configure(
 # No test asks a server that the world vouches for, and every HTTP client would read the certificates of all who do.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
+
+# For the quick gate; the full one takes Hypothesis at its own word.
+hypothesis.settings.register_profile("quick", max_examples=20)
