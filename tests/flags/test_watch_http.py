@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from itertools import count
@@ -24,9 +23,9 @@ from seamark.testing.server import SERVE, ServerProcess
 from tests.flags.manifests import flag, manifest
 from tests.flags.stage import Frame, frames_of
 from tests.manifest import vectors
+from tests.served import SERVED
 from tests.topics.test_watch_http import Stream
 
-HYPERCORN = (sys.executable, str(Path(__file__).parent.parent / "raw" / "hypercorn_serve.py"))
 _NUMBERS = count(1)
 
 
@@ -83,7 +82,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("flags")
 
 
-@pytest.fixture(scope="module", params=[SERVE, HYPERCORN], ids=["our server", "hypercorn"])
+@pytest.fixture(scope="module", params=SERVED)
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[ServerProcess, Path]]:

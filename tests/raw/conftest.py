@@ -1,18 +1,15 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
-from seamark.testing.server import SERVE, ServerProcess
+from seamark.testing.server import ServerProcess
+from tests.served import SERVED
 
-HYPERCORN = (sys.executable, str(Path(__file__).with_name("hypercorn_serve.py")))
 
-
-@pytest.fixture(scope="module", params=[SERVE, HYPERCORN], ids=["our server", "hypercorn"])
+@pytest.fixture(scope="module", params=SERVED)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """The surface on our data plane, and as plain ASGI."""
     with ServerProcess(tmp_path_factory.mktemp("raw"), command=request.param) as process:

@@ -1,21 +1,18 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
-from pathlib import Path
 
 import httpx
 import pytest
 import pytest_asyncio
 
-from seamark.testing.server import SERVE, ServerProcess
+from seamark.testing.server import ServerProcess
+from tests.served import SERVED
 from tests.topics.rig import TopicsRig
 
-HYPERCORN = (sys.executable, str(Path(__file__).parent.parent / "raw" / "hypercorn_serve.py"))
 
-
-@pytest.fixture(scope="module", params=[SERVE, HYPERCORN], ids=["our server", "hypercorn"])
+@pytest.fixture(scope="module", params=SERVED)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """The surface on our data plane, and as plain ASGI."""
     with ServerProcess(tmp_path_factory.mktemp("topics"), command=request.param) as process:
