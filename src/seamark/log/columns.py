@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
+from array import array
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -147,7 +148,7 @@ class Builder:
         self._columns: list[np.ndarray[Any, Any]] = []
         self._known: list[dict[str, int]] = []
         self._numbers: list[list[float]] = []
-        self._bounds: np.ndarray[Any, Any] | None = None
+        self._bounds: list[array[float]] = []  # rows as they are stored, exact: they are rounded all at once
 
     @property
     def end(self) -> int:
@@ -176,10 +177,11 @@ class Builder:
 
     def changes(self, stream_id: int) -> list[Change]:
         """The finished block as values to store."""
-        summary = Summary(len(self._columns), self._bounds is not None, True)
+        summary = Summary(len(self._columns), bool(self._bounds), True)
         parts: list[tuple[int, bytes]] = [(_SUMMARY, _encoder.encode(summary))]
-        if self._bounds is not None:
-            parts.append((_BOUNDS, self._bounds.tobytes()))
+        if self._bounds:
+            rows = [_outward(row, -math.inf if place < 2 else math.inf) for place, row in enumerate(self._bounds)]
+            parts.append((_BOUNDS, b"".join(rows)))
         for position, (column, known) in enumerate(zip(self._columns, self._known, strict=True)):
             parts.append((_TOKENS + 2 * position, column.tobytes()))
             parts.append((_TOKENS + 2 * position + 1, Distinct.encode(known)))
@@ -193,11 +195,19 @@ class Builder:
         return changes
 
     def _place(self, offset: int, geometry: Geometry) -> None:
-        if self._bounds is None:
-            self._bounds = np.full((4, COLUMN_BLOCK_RECORDS), np.nan, BOUNDS)
-        least, most = np.float32(-math.inf), np.float32(math.inf)
-        for row, exact in enumerate((geometry.min_lat, geometry.min_lon, geometry.max_lat, geometry.max_lon)):
-            self._bounds[row, offset] = np.nextafter(np.float32(exact), least if row < 2 else most)
+        if not self._bounds:
+            self._bounds = [array("d", [math.nan]) * COLUMN_BLOCK_RECORDS for _ in range(4)]
+        south, west, north, east = self._bounds
+        south[offset] = geometry.min_lat
+        west[offset] = geometry.min_lon
+        north[offset] = geometry.max_lat
+        east[offset] = geometry.max_lon
+
+
+def _outward(row: array[float], way: float) -> bytes:
+    """In half the precision, and never on the inner side of what was exact."""
+    rounded = np.nextafter(np.frombuffer(row).astype(BOUNDS), np.float32(way))
+    return bytes(rounded.astype(BOUNDS, copy=False).tobytes())
 
 
 class Block:
