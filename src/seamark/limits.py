@@ -259,6 +259,21 @@ FORM_BYTES_MAX = _limit("FORM_BYTES_MAX", 16 * KIB, "bytes", "what a form may ha
 FORM_FIELDS_MAX = _limit("FORM_FIELDS_MAX", 8, "fields", "of a form; one of them counts")
 FORM_HEADERS_MAX = _limit("FORM_HEADERS_MAX", 8, "headers", "of one field of a form; browsers send two")
 FLAGS_EVALUATED_MAX = _limit("FLAGS_EVALUATED_MAX", 1_000, "flags", "that one request names to be evaluated")
+CONTEXT_TEXT_CHARS_MAX = _limit(
+    "CONTEXT_TEXT_CHARS_MAX",
+    8 * KIB,
+    "characters",
+    "of one attribute; every question about it may look through all of them",
+)
+EVALUATION_SLICE_CHARS = _limit(
+    "EVALUATION_SLICE_CHARS",
+    8 * MIB,
+    "characters",
+    "of context that the questions of an evaluation look through in one go: a hundredth of a second; more is done beside the loop",
+)
+EVALUATIONS_APART = _limit(
+    "EVALUATIONS_APART", 2, "requests", "of different tenants that are evaluated beside the loop"
+)
 PREFLIGHT_SECONDS = _limit(
     "PREFLIGHT_SECONDS", 600, "seconds", "for which a browser need not ask again; most keep to less"
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
+from seamark.limits import CONTEXT_TEXT_CHARS_MAX
+from seamark.manifest.evaluate import Evaluator, Outcome
 from tests.flags.house import BASE, FlagsHouse
 from tests.flags.manifests import HEAD, manifest, segment
 from tests.flags.test_manifest_routes import push
@@ -113,12 +116,38 @@ async def test_the_newest_version_answers(shop: FlagsHouse) -> None:
         {"environment": "production", "context": {"x": None}},
         {"environment": "production", "context": {"x": 2**63}},
         {"environment": "production", "context": []},
+        {"environment": "production", "context": {"x": "x" * (CONTEXT_TEXT_CHARS_MAX + 1)}},
         {"environment": "production", "contxt": {}},
         {"environment": "production", "flags": [f"f{n}" for n in range(1001)]},
     ],
 )
 async def test_what_cannot_be_evaluated(shop: FlagsHouse, body: object) -> None:
     await shop.refused(400, "invalid_request", "POST", EVALUATE, body)
+
+
+async def test_what_asks_a_lot_is_asked_beside_the_loop(shop: FlagsHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest that was made for it keeps a processor busy for seconds; nobody else waits for that."""
+    where: list[bool] = []
+    evaluate = Evaluator.evaluate
+
+    def noted(*args: Any, **more: Any) -> Outcome:
+        where.append(threading.current_thread() is threading.main_thread())
+        return evaluate(*args, **more)
+
+    monkeypatch.setattr(Evaluator, "evaluate", noted)
+    body = {"environment": "production", "flags": ["limit", "gone", "checkout"], "context": JO}
+    inline = await shop.call("POST", EVALUATE, body)
+    for most in (1, 200):
+        monkeypatch.setattr("seamark.limits.EVALUATION_SLICE_CHARS", most)
+        apart = await shop.call("POST", EVALUATE, body)
+        assert {**apart, "request_id": ""} == {**inline, "request_id": ""}
+        assert list(apart["results"]) == ["limit", "checkout"]
+    monkeypatch.undo()
+    monkeypatch.setattr(Evaluator, "evaluate", noted)
+    monkeypatch.setattr("seamark.limits.EVALUATION_STEPS_MAX", 0)
+    await push(shop, {**FILES, "flags/other.toml": CHECKOUT.encode()})
+    await shop.call("POST", EVALUATE, body)
+    assert where == [True] * 3 + [False] * 9
 
 
 async def test_an_environment_that_there_is_not(shop: FlagsHouse) -> None:

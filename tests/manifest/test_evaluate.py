@@ -161,6 +161,21 @@ def test_nor_do_a_few_that_are_named_often() -> None:
     assert evaluator.evaluate("f", "prod", CONTEXT).variant == "u-default"
 
 
+def test_how_much_there_is_to_ask_is_known_before() -> None:
+    def questions(blocks: Mapping[str, Block], segments: Mapping[str, Node] | None = None) -> int | None:
+        return Evaluator(manifest(blocks, segments)).questions("f")
+
+    none, one = questions({"_": catch_all()}), questions({"_": catch_all(YES)})
+    assert none is not None
+    assert one == none + 1
+    assert questions({"_": catch_all(), "prod": catch_all(YES)}) == one
+    through = questions({"_": catch_all(SegmentRef("s"))}, {"s": AllOf((YES, NO))})
+    assert through is not None
+    assert through >= one + 2
+    assert questions({"_": catch_all(AnyOf((YES,) * EVALUATION_STEPS_MAX))}) is None
+    assert Evaluator(manifest({"_": catch_all(YES)})).questions("gone") == 0
+
+
 @pytest.mark.parametrize("count", [EVALUATION_DEPTH_MAX - 2, EVALUATION_DEPTH_MAX + 2, 5_000])
 def test_a_chain_may_be_long(count: int) -> None:
     segments: dict[str, Node] = {f"s{number}": Not(SegmentRef(f"s{number + 1}")) for number in range(count)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import msgspec
@@ -18,14 +18,19 @@ from seamark.flags.directory import Directory
 from seamark.flags.manifest_docs import EVALUATE, OPERATIONS
 from seamark.flags.problem import flags_problem
 from seamark.flags.roster import allows
+from seamark.flags.rows import owner_of
+from seamark.flags.seats import Seats
 from seamark.flags.table import row
 from seamark.flags.version import Version
 from seamark.flags.versions import Versions
+from seamark.manifest.evaluate import Evaluator
+from seamark.manifest.model import Context
+from seamark.manifest.reading import quoted
 from seamark.telemetry.metrics import Metrics
 from seamark.wire.exchange import Exchange, Headers, Route
 
 _Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-_SLICE_FLAGS = 500  # evaluated before the loop goes on
+_QUESTION_CHARS = 64  # what a question costs beside the text that it looks through
 
 
 class ContextBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -42,6 +47,13 @@ class FlagsBody(ContextBody, forbid_unknown_fields=True):
     flags: list[str] = msgspec.field(default_factory=list)
 
 
+class _Part(msgspec.Struct):
+    """Flags that are evaluated in one go; on the loop only if that takes no time to speak of."""
+
+    keys: list[str] = []
+    is_small: bool = True
+
+
 Read = Callable[[], ContextBody]  # the request's body, when it is its turn to be looked at
 _ALL = msgspec.json.Decoder(ContextBody)
 _SOME = msgspec.json.Decoder(FlagsBody)
@@ -55,6 +67,7 @@ class EvaluateRoutes:
         self._directory = directory
         self._callers = callers
         self._evaluations = metrics.counter("seamark_flags_evaluations_total")
+        self._seats = Seats(limits.EVALUATIONS_APART)
 
     def table(self) -> list[Route]:
         """Rows of the route table."""
@@ -121,6 +134,7 @@ class EvaluateRoutes:
     ) -> None:
         namespace = self._callers.namespace_of(exchange.params["tenant"], exchange.params["namespace"])
         body = read()
+        _check_context(body.context)
         environment = self._environment(body, client)
         version = await self._versions.current(namespace.tenant, namespace.slug)
         if version is None:
@@ -159,15 +173,47 @@ class EvaluateRoutes:
             raise BadRequest(f"flags names {len(keys)}, and may name {most}; evaluate/all has no bound", name="flags")
         results: dict[str, object] = {}
         errors: dict[str, str] = {}
-        for count, key in enumerate(keys, start=1):
-            try:
-                outcome = evaluator.evaluate(key, environment, body.context, include_testing=testing)
-            except FlagNotFound as error:
-                errors[key] = error.code
-            else:
-                facts = {"variant": outcome.variant, "value": outcome.value, "rule_matched": outcome.rule_matched}
-                results[key] = facts
-            if count % _SLICE_FLAGS == 0:
-                await asyncio.sleep(0)
+
+        def evaluate(part: Iterable[str]) -> None:
+            for key in part:
+                try:
+                    outcome = evaluator.evaluate(key, environment, body.context, include_testing=testing)
+                except FlagNotFound as error:
+                    errors[key] = error.code
+                else:
+                    facts = {"variant": outcome.variant, "value": outcome.value, "rule_matched": outcome.rule_matched}
+                    results[key] = facts
+
+        parts = _parts(evaluator, keys, body.context)
+        if len(parts) == 1 and parts[0].is_small:
+            evaluate(keys)
+        else:
+            async with self._seats.of(owner_of(version.stream)[0]):
+                for part in parts:
+                    await asyncio.to_thread(evaluate, part.keys)
         self._evaluations.value += len(keys)
         return {"results": results, "errors": errors}
+
+
+def _parts(evaluator: Evaluator, keys: Iterable[str], context: Context) -> list[_Part]:
+    """What is evaluated at a time, by how much there is to ask and how much text to look through."""
+    text = _QUESTION_CHARS + sum(len(value) for value in context.values() if isinstance(value, str))
+    parts = [_Part()]
+    left = limits.EVALUATION_SLICE_CHARS
+    for key in keys:
+        asked = evaluator.questions(key)
+        left -= limits.EVALUATION_SLICE_CHARS if asked is None else (1 + asked) * text
+        parts[-1].keys.append(key)
+        parts[-1].is_small = parts[-1].is_small and asked is not None and left >= 0
+        if left <= 0:
+            parts.append(_Part())
+            left = limits.EVALUATION_SLICE_CHARS
+    return parts if parts[-1].keys or len(parts) == 1 else parts[:-1]
+
+
+def _check_context(context: Context) -> None:
+    """Raises BadRequest."""
+    most = limits.CONTEXT_TEXT_CHARS_MAX
+    for name, value in context.items():
+        if isinstance(value, str) and len(value) > most:
+            raise BadRequest(f"context: attribute {quoted(name)} has more than {most} characters", name="context")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from seamark import limits
 from seamark.errors import FlagNotFound, UnknownEnvironment
 from seamark.manifest.matching import Lookup, Matcher, matcher_of, never, segment_matcher
 from seamark.manifest.model import Context, Flag, Manifest, Rule
@@ -34,13 +35,14 @@ Decision: TypeAlias = Callable[[Context], Outcome]
 class Evaluator:
     """Answers for one manifest. What it needs is made when it is first asked for, and may be asked for from any thread."""
 
-    __slots__ = ("_decisions", "_direct", "_elsewhere", "_extents", "_stored", "manifest")
+    __slots__ = ("_asked", "_decisions", "_direct", "_elsewhere", "_extents", "_stored", "manifest")
 
     def __init__(self, manifest: Manifest) -> None:
         self.manifest = manifest
         self._decisions: dict[tuple[str, str, bool], Decision] = {}
         self._elsewhere: dict[tuple[str, bool], Decision] = {}  # in every environment that nothing names
         self._extents: dict[str, Extent] = {}
+        self._asked: dict[str, int | None] = {}
         self._direct: dict[str, Matcher] = {}
         self._stored: dict[str, Matcher] = {}
 
@@ -50,6 +52,18 @@ class Evaluator:
         if decide is None:
             decide = self._decision(key, environment, include_testing)
         return decide(context)
+
+    def questions(self, key: str) -> int | None:
+        """How much there may be to ask about a flag, in whichever environment; None for so much that it is not counted."""
+        if key not in self._asked:
+            flag = self.manifest.flags.get(key)
+            if flag is None:
+                return 0
+            self._reach(flag)
+            rules = [rule for block in flag.environments.values() for rule in block.rules or ()]
+            steps = together(extent_of(rule.audience, self._extents) for rule in rules).steps
+            self._asked[key] = steps if steps <= limits.EVALUATION_STEPS_MAX else None
+        return self._asked[key]
 
     def check_environment(self, environment: str) -> None:
         """Raises UnknownEnvironment where nothing can be evaluated."""
@@ -84,11 +98,7 @@ class Evaluator:
         ]
         if not rules:
             return lambda context: default
-        segments = self.manifest.segments
-        order = in_order(flag.segments, segments)
-        for key in order:
-            if key not in self._extents:
-                self._extents[key] = extent_of_segment(segments[key], self._extents)
+        order = self._reach(flag)
         if together(extent_of(rule.audience, self._extents) for rule in rules).is_small:
             for key in order:
                 self._make(key, self._direct, lambda name: self._direct.get(name, never))
@@ -98,6 +108,15 @@ class Evaluator:
             self._make(key, self._stored, _stored)
         first = _first([matcher_of(rule.audience, _stored) for rule in rules], outcomes, default)
         return _beforehand([(key, self._stored[key]) for key in order], first)
+
+    def _reach(self, flag: Flag) -> list[str]:
+        """The segments that a flag comes to, each after those it names, and how far each extends."""
+        segments = self.manifest.segments
+        order = in_order(flag.segments, segments)
+        for key in order:
+            if key not in self._extents:
+                self._extents[key] = extent_of_segment(segments[key], self._extents)
+        return order
 
     def _make(self, key: str, tests: dict[str, Matcher], lookup: Lookup) -> None:
         if key not in tests:
