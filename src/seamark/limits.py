@@ -530,4 +530,10 @@ CLIENT_EVENT_BYTES_MAX = _limit(
 CLIENT_SNAPSHOT_TRIES_MAX = _limit(
     "CLIENT_SNAPSHOT_TRIES_MAX", 4, "tries", "for one snapshot, before a new stream is asked for another"
 )
+CLIENT_STRANGE_ANSWERS_MAX = _limit(
+    "CLIENT_STRANGE_ANSWERS_MAX",
+    3,
+    "streams",
+    "in a row that speak the same unknown protocol, before no other is opened: once may be a damaged byte",
+)
 CLIENT_CLOSE_SECONDS = _limit("CLIENT_CLOSE_SECONDS", 5, "seconds", "that closing waits for the background thread")

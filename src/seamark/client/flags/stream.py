@@ -18,7 +18,12 @@ from seamark.client.flags.subscription import Part, events_target, shards
 from seamark.client.flags.track import RECONNECT, SLOW, Fetch, Track
 from seamark.client.http import Answer, HttpClient, NoAnswer
 from seamark.errors import ArchiveTooLarge, BadArchive
-from seamark.limits import ARCHIVE_BYTES_MAX, CLIENT_EVENT_BYTES_MAX, CLIENT_SNAPSHOT_TRIES_MAX
+from seamark.limits import (
+    ARCHIVE_BYTES_MAX,
+    CLIENT_EVENT_BYTES_MAX,
+    CLIENT_SNAPSHOT_TRIES_MAX,
+    CLIENT_STRANGE_ANSWERS_MAX,
+)
 from seamark.manifest.archive import unpack
 from seamark.stream.sse import Event, Parser, SseError
 
@@ -89,19 +94,32 @@ class _Feed:
         self._parts = parts
         self._tracks = {part.slug: driver.tracks[part.slug] for part in parts}
         self._failures = 0
+        self._strange = ""
+        self._strangeness = 0
 
     async def run(self) -> None:
         while True:
             over = await self._until_over()
+            self._count(over)
+            is_end = self._strangeness >= CLIENT_STRANGE_ANSWERS_MAX
             for track in self._tracks.values():
-                (track.stop if over.fatal else track.lost)(over.kind, str(over))
+                (track.stop if is_end else track.lost)(over.kind, str(over))
                 self._driver.hooks.troubled(track)
-            if over.fatal:
+            if is_end:
                 return
             self._failures += 1
             pace = self._driver.pace
             delay = pace.delay(self._failures, self._driver.chance, asked=over.asked)
             await asyncio.sleep(pace.slow if over.slow else delay)
+
+    def _count(self, over: _Over) -> None:
+        """A server that speaks another protocol says so on every stream, in the same words; a damaged byte does not."""
+        if not over.fatal:
+            self._strange, self._strangeness = "", 0
+        elif str(over) == self._strange:
+            self._strangeness += 1
+        else:
+            self._strange, self._strangeness = str(over), 1
 
     async def _until_over(self) -> _Over:
         try:

@@ -12,7 +12,7 @@ changes its state by the table of the contract, and says what has to be fetched.
     RECOVERING     mismatch, I/O trouble    -> fetch again, later
     RECOVERING     400 401 403 404 410      -> connect again, for a fresh address
     any            the connection is gone   -> BACKOFF
-    any            another protocol         -> STOPPED
+    any            another protocol, thrice -> STOPPED (once, it may be a damaged byte: BACKOFF)
 """
 
 from __future__ import annotations
