@@ -29,6 +29,8 @@ def asked(*values: str) -> Request:
         (['"a","b"', '"v42-sha256:ae5b"'], True),
         (['  W/"a" ,\t"v42-sha256:ae5b"  '], True),
         (['"a,b", "v42-sha256:ae5b"'], True),
+        ([', "v42-sha256:ae5b"'], True),
+        (['"a",, "v42-sha256:ae5b"'], True),
         (['"v4-sha256:ae5b"'], False),
         (["v42-sha256:ae5b"], False),
         (['w/"v42-sha256:ae5b"'], False),

@@ -52,7 +52,8 @@ def test_facts_that_are_told() -> None:
 
 
 def test_headers() -> None:
-    assert flags_problem(errors.Unauthenticated("m"), REQUEST)[2] == [(b"WWW-Authenticate", b"Bearer")]
+    for error in (errors.Unauthenticated("m"), errors.ClosureTokenInvalid("m")):  # HTTP wants one with every 401
+        assert flags_problem(error, REQUEST)[2] == [(b"WWW-Authenticate", b"Bearer")]
     assert flags_problem(errors.Busy("m", retry_after_seconds=3), REQUEST)[2] == [(b"Retry-After", b"3")]
     assert flags_problem(errors.NotReady("m"), REQUEST)[2] == [(b"Retry-After", b"1")]
 

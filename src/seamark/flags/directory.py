@@ -224,7 +224,7 @@ class Directory(Roster):
             ("environment", grant.environment, reach is Reach.ENVIRONMENT),
         ):
             if bool(value) != needed:
-                raise BadRequest(f"a {grant.type} token {'needs a' if needed else 'has no'} {name}", name=name)
+                raise BadRequest(f"a {grant.type} token {'needs' if needed else 'takes no'} {name}", name=name)
         if grant.allowed_origins and reach is not Reach.ENVIRONMENT:
             raise BadRequest(f"a {grant.type} token has no allowed_origins", name="allowed_origins")
         if grant.expires_at is not None and grant.expires_at <= self._clock.now_ns():

@@ -6,7 +6,7 @@ import re
 
 from seamark.wire.exchange import Exchange
 
-_TAG = re.compile(rb'\s*(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
+_TAG = re.compile(rb'[\s,]*(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
 
 
 def matches(exchange: Exchange, tag: bytes) -> bool:

@@ -28,4 +28,4 @@ def parse(written: str, *, name: str) -> int:
         moment = datetime.fromisoformat(written.upper())
         return (moment - _EPOCH) // timedelta(microseconds=1) * 1_000
     except (ValueError, OverflowError):
-        raise BadRequest(f"{name} must be a time as in 2026-02-25T18:58:23Z, not {written!r}", name=name) from None
+        raise BadRequest(f"{name} must be a time as in 2026-02-25T18:58:23Z, not {written[:80]!r}", name=name) from None

@@ -75,6 +75,6 @@ def flags_problem(error: Exception, request_id: str) -> tuple[int, bytes, Header
     if word.retry:
         seconds = error.fields.get("retry_after_seconds", RETRY_AFTER_SECONDS)
         headers.append((b"Retry-After", b"%d" % max(1, int(seconds))))
-    if isinstance(error, errors.Unauthenticated):
+    if word.status == 401:
         headers.append(_CHALLENGE)
     return word.status, ENCODER.encode({"error": body, "request_id": ulid.of_request(request_id)}), headers
