@@ -11,6 +11,7 @@ from seamark.bench import (
     append_local,
     fanout,
     flags_evaluate,
+    flags_start,
     flags_watch,
     idle,
     notify_replay,
@@ -142,6 +143,13 @@ def test_watching_flags(bench: Bench) -> None:
     sound(rows)
     assert rows[0].notes.startswith("lost 0")
     assert [row.unit for row in rows if row.met] == ["bytes on the wire"]
+
+
+def test_starting_a_client_of_flags(bench: Bench) -> None:
+    rows = flags_start.run(bench)
+    sound(rows)
+    assert [row.parameters["from"] for row in rows if row.unit == "ms to first answer"] == ["server", "disk cache"]
+    assert [row.target is not None for row in rows] == [True, False, False, False]
 
 
 def test_selective_replay(bench: Bench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import msgspec
 
@@ -112,6 +113,12 @@ class FlagAudience:
         self.sent_at = time.perf_counter_ns()
         self._publisher.call(request)
         self.swarm.until(lambda: not self._publisher.busy, DRAIN_SECONDS_MAX)
+
+    def lay(self, folder: Path) -> None:
+        """The files on disk, side by side, for whoever reads them there."""
+        folder.mkdir()
+        for path, content in self._files.items():
+            (folder / path.replace("/", "-")).write_bytes(content)
 
     def close(self) -> None:
         self.swarm.close()

@@ -43,6 +43,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("notify-replay", "notify_replay", "a million notifications replayed, all and one in ten thousand", 300),
     Scenario("flags-evaluate", "flags_evaluate", "flags evaluated and manifests linted, beside Python by hand", 180),
     Scenario("flags-watch", "flags_watch", "a commit to 10,000 clients of flags, beside a bare loop", 400),
+    Scenario("flags-start", "flags_start", "a client of 1,000 flags from nothing to its first answer", 120),
     Scenario("selective", "selective", "one record in ten thousand out of a million, beside reading them all", 300),
     Scenario("fan-out", "fanout", "one stream to 100, 1,000 and 5,000 watchers, beside a bare loop", 600),
     Scenario("filters", "filters", "records matched against up to 100,000 filters, beside asking each", 300),

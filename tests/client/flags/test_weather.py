@@ -106,7 +106,8 @@ async def test_only_what_was_committed_is_ever_evaluated(office: Office, seed: i
         ledger.note(files)
         await asyncio.to_thread(office.push, files)
 
-    async with Gossip(*office.server.address, chance=chance) as proxy:
+    proxy = Gossip(*office.server.address, chance=chance)
+    async with proxy:
         await push()
         url = f"http://127.0.0.1:{proxy.port}"
         async with AsyncFlagsClient(url, office.reader, {"billing": flags}, pace=PACE) as client:
