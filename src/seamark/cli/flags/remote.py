@@ -130,15 +130,22 @@ def _secret(token_file: str | None) -> str:
             text = Path(token_file).read_text(encoding="ascii").strip()
         except UnicodeDecodeError:
             text = ""
-        if not text or any(letter.isspace() for letter in text):
+        if not _is_secret(text):
             raise BadInput(f"{token_file} does not hold one secret of a token")
         return text
     secret = os.environ.get("EXD_TOKEN", "").strip()
-    if not secret or not secret.isascii():
+    if not secret:
         raise BadInput(
             "a token is needed: put its secret into EXD_TOKEN, or name a file that holds it with --token-file"
         )
+    if not _is_secret(secret):
+        raise BadInput("EXD_TOKEN does not hold one secret of a token")
     return secret
+
+
+def _is_secret(text: str) -> bool:
+    """Whether it can stand in a header. What cannot is refused here, in words that do not repeat it."""
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text
 
 
 def _refusal(answer: httpx.Response) -> SeamarkError:
