@@ -6,7 +6,7 @@ import select
 import socket
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from seamark.bench import drain, wire
@@ -38,6 +38,7 @@ fragments = st.lists(
 
 @pytest.mark.skipif(drain.library() is None, reason="no C compiler here")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@example(parts=[b"id: ", b"id: ", b"12@"], cut=0)
 @given(parts=fragments, cut=st.integers(0, 60))
 def test_both_read_loops_agree(parts: list[bytes], cut: int) -> None:
     text = b"".join(parts)[cut:] or b"x"

@@ -66,7 +66,7 @@ def last_seq(buffer: bytearray, count: int) -> int | None:
         while (at := buffer.rfind(mark, 0, end)) >= 0:
             at += len(mark)
             stop = buffer.find(stop_mark, at, count)
-            if stop > 0:
+            if buffer[at:stop].isdigit() and stop > 0:
                 return int(buffer[at:stop])
             end = at - 1
     return None
