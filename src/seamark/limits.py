@@ -213,8 +213,11 @@ FLAG_READINGS_AT_ONCE = _limit(
     "versions",
     "of different tenants that are read from the store for whoever asks for them",
 )
-FLAG_CLOSURES_KEPT_MAX = _limit(
-    "FLAG_CLOSURES_KEPT_MAX", 1_024, "closures", "of one version that are kept; those asked for longest ago go first"
+FLAG_CLOSURES_WEIGHT_KEPT = _limit(
+    "FLAG_CLOSURES_WEIGHT_KEPT",
+    64 * MIB,
+    "bytes",
+    "of memory of closures that are kept, of all versions; those asked for longest ago go first",
 )
 
 # -- streams of flags

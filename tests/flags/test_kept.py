@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from seamark.flags.kept import KeptVersions
-from seamark.flags.version import Version
+from seamark.flags.version import KeptClosures, Version
 from seamark.manifest.model import Manifest, Namespace
 
 
 def version(number: int, weight: int | None = 0) -> Version:
     manifest = None if weight is None else Manifest(Namespace("ns"), weight=weight)
-    return Version("flags:acme/ns", number, {"flags/a.toml": bytes(32)}, manifest=manifest, narrow=lambda _, __: {})
+    index = {"flags/a.toml": bytes(32)}
+    return Version("flags:acme/ns", number, index, manifest=manifest, narrow=lambda _, __: {}, closures=KeptClosures())
 
 
 def kept_in(kept: KeptVersions, most: int = 9) -> list[int]:

@@ -141,7 +141,8 @@ async def test_closures_are_made_once_and_hold_what_is_reached(rig: LogRig) -> N
 
 
 async def test_closures_are_kept_within_a_bound(rig: LogRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seamark.flags.version.FLAG_CLOSURES_KEPT_MAX", 2)
+    """Of all versions together: lists without end come to the same files, and each of them would be another closure."""
+    monkeypatch.setattr("seamark.flags.version.FLAG_CLOSURES_WEIGHT_KEPT", 2 * 700)
     versions = Versions(rig.log, rig.clock)
     await commit(versions, manifest({"a": flag(), "b": flag()}))
     version = await versions.current("acme", "ns")
@@ -149,8 +150,15 @@ async def test_closures_are_kept_within_a_bound(rig: LogRig, monkeypatch: pytest
     kept = version.closure(parse_flag_list("a"))
     version.closure(parse_flag_list("b"))
     assert version.closure(parse_flag_list("a")) is kept
-    version.closure(parse_flag_list("a,b"))  # `b` was asked for longest ago
+    version.closure(parse_flag_list("a,none"))  # `b` was asked for longest ago
     assert version.closure(parse_flag_list("a")) is kept
+    await commit(versions, manifest({"a": flag(note="2")}))
+    newer = await versions.current("acme", "ns")
+    assert newer is not None
+    for key in "bcd":
+        newer.closure(parse_flag_list(key))
+    assert version.closure(parse_flag_list("a")) is not kept
+    assert version.closure(parse_flag_list("a")) == kept
 
 
 async def test_versions_are_kept_read_within_a_bound(rig: LogRig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,15 +73,15 @@ class Deltas:
             return None
         turn = self._made_now(stream, wanted, told, version)
         self._kept[key] = turn
-        self._kept_bytes += _weight(turn)
+        self._kept_bytes += _weight(key, turn)
         while self._kept_bytes > FLAG_DELTA_BYTES_KEPT and len(self._kept) > 1:
-            self._kept_bytes -= _weight(self._kept.popitem(last=False)[1])
+            self._kept_bytes -= _weight(*self._kept.popitem(last=False))
         return turn
 
     def forget(self, stream: str) -> None:
         """The numbers of a stream that was made again mean other versions."""
         for key in [key for key in self._kept if key[0] == stream]:
-            self._kept_bytes -= _weight(self._kept.pop(key))
+            self._kept_bytes -= _weight(key, self._kept.pop(key))
 
     def _made_now(self, stream: str, wanted: FlagList, told: Told, version: Version) -> Turn:
         if not has_changed(told.closure.index, version.index, wanted):
@@ -128,7 +128,7 @@ class Deltas:
         return data if len(data) <= INLINE_BYTES_MAX else None
 
 
-def _weight(turn: Turn) -> int:
+def _weight(key: _Key, turn: Turn) -> int:
     """An event is kept twice: as it is, and framed for the connection."""
     event = 0 if turn.block is None else 2 * len(turn.block.raw)
-    return _ENTRY_BYTES + event + (0 if turn.closure is None else _FILE_BYTES * len(turn.closure.index))
+    return _ENTRY_BYTES + len(key[1]) + event + (0 if turn.closure is None else _FILE_BYTES * len(turn.closure.index))

@@ -20,7 +20,7 @@ from seamark.flags.kept import KeptVersions
 from seamark.flags.once import Once
 from seamark.flags.rows import owner_of, stream_of
 from seamark.flags.seats import Seats
-from seamark.flags.version import Entry, Facts, Version
+from seamark.flags.version import Entry, Facts, KeptClosures, Version
 from seamark.limits import (
     FLAG_PRUNED_PER_COMMIT,
     FLAG_READINGS_AT_ONCE,
@@ -86,6 +86,7 @@ class Versions:
         self._clock = clock
         self._memo = Memo()  # single files that were read, of all namespaces
         self._kept = KeptVersions()
+        self._closures = KeptClosures()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._turn = asyncio.Lock()  # to read what files mean, for a part of a second
         self._seats = Seats(FLAG_READINGS_AT_ONCE)
@@ -248,7 +249,7 @@ class Versions:
     # -- reading what files mean
 
     def _version(self, stream: str, number: int, index: Index, manifest: Manifest | None = None) -> Version:
-        return Version(stream, number, index, manifest=manifest, narrow=self._narrow)
+        return Version(stream, number, index, manifest=manifest, narrow=self._narrow, closures=self._closures)
 
     def _narrow(self, version: Version, wanted: FlagList) -> dict[str, bytes]:
         """A closure of a version that is not read, from the few files that it needs. Raises Busy when they are a lot."""
