@@ -12,6 +12,8 @@ from seamark.bench.process import Process
 from seamark.bench.sample import Sample
 from seamark.bench.swarm import Broken, Caller, Swarm, Watcher
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 @pytest.fixture(params=["c", "python"])
 def read_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:

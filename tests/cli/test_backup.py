@@ -17,6 +17,8 @@ from seamark.testing.server import ServerProcess
 from tests.cli.process import run
 from tests.cli.store import fill, payloads
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 async def test_a_copy_holds_everything_and_can_be_served(tmp_path: Path) -> None:
     await fill(tmp_path / "data", 20)

@@ -20,6 +20,8 @@ from seamark.config import load
 from tests.certificate import make_pair
 from tests.cli.process import CLEAN, run
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 def test_the_welcome_names_the_console_and_three_lines(tmp_path: Path) -> None:
     lines = welcome_lines(load({"demo": True}, directory=tmp_path), "http://127.0.0.1:8000")

@@ -6,10 +6,14 @@ import json
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from seamark.cli.exits import Exit
 from seamark.testing.server import ServerProcess
 from tests.cli.process import run
 from tests.cli.store import fill
+
+pytestmark = pytest.mark.slow  # processes of their own
 
 
 async def test_a_whole_store_ends_with_0(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ import pytest
 from seamark.testing.server import ServerProcess
 from tests.conformance.rig import POLYGON, connect, listening, replay, sequences, wait_for_watches
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 DATE = "20260913"
 FIELDS = ("severity", "anomaly", "region")
 WEATHER = list(itertools.product((0, 3, 7, 10), (-1.5, 0.0, 40.0), ("north", "south", "west")))

@@ -27,6 +27,8 @@ from tests.conformance.rig import (
     wait_until,
 )
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 def time_of(notification: Notification) -> datetime:
     assert notification.cloudevent is not None

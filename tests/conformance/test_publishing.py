@@ -12,6 +12,8 @@ import pytest
 
 from tests.conformance.rig import SCHEMA, connect, replay, sequences, tick
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

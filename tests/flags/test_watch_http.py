@@ -26,6 +26,8 @@ from tests.manifest import vectors
 from tests.served import SERVED
 from tests.topics.test_watch_http import Stream
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 _NUMBERS = count(1)
 
 

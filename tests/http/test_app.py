@@ -9,8 +9,11 @@ import threading
 from pathlib import Path
 
 import httpx
+import pytest
 
 from seamark.testing.server import ServerProcess
+
+pytestmark = pytest.mark.slow  # processes of their own
 
 KEYS = {"SEAMARK_API_KEYS": "boss,reader:read,tenant:rw:t1-"}
 RECORDS = {"records": [{"data": 1}]}

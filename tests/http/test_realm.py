@@ -16,6 +16,8 @@ from seamark.http.realm import Realm
 from seamark.wire.exchange import ANY_KEY, Exchange, Headers, Route
 from tests.http.rig import Answer, Client, Running, request
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 KEYS = parse_keys("all,reader:read,mine::mine-,both:r+w:mine-", place="test")
 BODY_MAX = 1_000
 

@@ -18,6 +18,8 @@ from seamark.http.server import Listening, write_port_file
 from tests.certificate import make_pair
 from tests.http.rig import Client, Running, request
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path

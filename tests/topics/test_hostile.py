@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seamark.topics.surface import OPERATIONS
 from tests.topics.rig import TopicsRig
 from tests.topics.test_docs import misfit
+
+pytestmark = pytest.mark.slow  # processes of their own
 
 DEEP = bool(os.environ.get("SEAMARK_DEEP"))
 CALLS_MAX = 12

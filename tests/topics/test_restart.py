@@ -12,6 +12,8 @@ from seamark.testing.server import ServerProcess
 from tests.topics.test_routes import put, write
 from tests.topics.test_writes import diff
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 def facts(client: httpx.Client, name: str) -> dict[str, Any]:
     state: dict[str, Any] = client.get(f"/v0/topics/{name}", params={"touch": "false"}).json()

@@ -9,10 +9,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from seamark.stream.sse import Event, Parser
 from seamark.testing.server import ServerProcess
 from tests.topics.viewing import Frame, frames_of, id_of
+
+pytestmark = pytest.mark.slow  # processes of their own
 
 PATIENCE_SECONDS = 20.0
 

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import httpx
 import msgspec
+import pytest
 
 from seamark.cli.exits import Exit
 from seamark.testing.server import ServerProcess
 from tests.cli.process import run
+
+pytestmark = pytest.mark.slow  # processes of their own
 
 
 def test_the_token_opens_the_server(tmp_path: Path) -> None:
