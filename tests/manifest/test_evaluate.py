@@ -13,6 +13,7 @@ from seamark.errors import FlagNotFound, UnknownEnvironment
 from seamark.limits import EVALUATION_DEPTH_MAX, EVALUATION_STEPS_MAX
 from seamark.manifest.evaluate import Evaluator, Outcome
 from seamark.manifest.lint import lint
+from seamark.manifest.matching import Lookup, Matcher, matcher_of
 from seamark.manifest.model import Block, Bucket, Context, Environment, Flag, Manifest, Namespace, Rule, Segment
 from seamark.manifest.predicate import AllOf, AnyOf, Atom, Node, Not, Op, SegmentRef
 from tests.manifest.plain import plain_answer
@@ -132,6 +133,22 @@ def test_names_of_environments_are_not_collected() -> None:
     for number in range(1_000):
         evaluator.evaluate("f", f"env-{number}", CONTEXT)
     assert len(evaluator._decisions) + len(evaluator._elsewhere) == 1
+
+
+def test_environments_that_come_to_the_same_rules_share_what_is_made_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file can have ten thousand environments beside three thousand questions."""
+    made: list[Node] = []
+
+    def noted(node: Node, lookup: Lookup) -> Matcher:
+        made.append(node)
+        return matcher_of(node, lookup)
+
+    monkeypatch.setattr("seamark.manifest.evaluate.matcher_of", noted)
+    blocks = {f"e{number}": Block() for number in range(100)} | {"off": Block("e-default"), "own": catch_all(NO)}
+    evaluator = Evaluator(manifest({"_": catch_all(YES), **blocks}))
+    said = {name: evaluator.evaluate("f", name, CONTEXT).variant for name in (*blocks, "other")}
+    assert said == {**dict.fromkeys((*blocks, "other"), "u-rule"), "off": "e-default", "own": "u-default"}
+    assert made == [YES, NO]
 
 
 def test_a_flag_that_is_not_there() -> None:

@@ -35,7 +35,7 @@ Decision: TypeAlias = Callable[[Context], Outcome]
 class Evaluator:
     """Answers for one manifest. What it needs is made when it is first asked for, and may be asked for from any thread."""
 
-    __slots__ = ("_asked", "_decisions", "_direct", "_elsewhere", "_extents", "_stored", "manifest")
+    __slots__ = ("_asked", "_decisions", "_direct", "_elsewhere", "_extents", "_made", "_stored", "manifest")
 
     def __init__(self, manifest: Manifest) -> None:
         self.manifest = manifest
@@ -43,6 +43,7 @@ class Evaluator:
         self._elsewhere: dict[tuple[str, bool], Decision] = {}  # in every environment that nothing names
         self._extents: dict[str, Extent] = {}
         self._asked: dict[str, int | None] = {}
+        self._made: dict[tuple[str, int, str], Decision] = {}
         self._direct: dict[str, Matcher] = {}
         self._stored: dict[str, Matcher] = {}
 
@@ -90,7 +91,15 @@ class Evaluator:
         return found
 
     def _compiled(self, flag: Flag, environment: str, include_testing: bool) -> Decision:
+        """Made once for all environments that come to the same rules: there may be far more of them than of rules."""
         rules, variant = steps(flag, environment, include_testing=include_testing)
+        key = (flag.key, id(rules), variant)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._decide_by(flag, rules, variant)
+        return found
+
+    def _decide_by(self, flag: Flag, rules: Sequence[Rule], variant: str) -> Decision:
         default = Outcome(flag.key, variant, flag.variants[variant], DEFAULT, FALLTHROUGH)
         outcomes = [
             Outcome(flag.key, rule.variant, flag.variants[rule.variant], f"rule:{place}", MATCHED_RULE)
