@@ -16,6 +16,7 @@ from seamark.manifest.lint import lint
 from seamark.manifest.matching import Lookup, Matcher, matcher_of
 from seamark.manifest.model import Block, Bucket, Context, Environment, Flag, Manifest, Namespace, Rule, Segment
 from seamark.manifest.predicate import AllOf, AnyOf, Atom, Node, Not, Op, SegmentRef
+from seamark.manifest.reach import in_order
 from tests.manifest.plain import plain_answer
 from tests.manifest.tables import CONTEXTS, files_of, flag_and_segments
 
@@ -198,6 +199,35 @@ def test_a_chain_may_be_long(count: int) -> None:
     segments: dict[str, Node] = {f"s{number}": Not(SegmentRef(f"s{number + 1}")) for number in range(count)}
     evaluator = Evaluator(manifest({"_": catch_all(SegmentRef("s0"))}, {**segments, f"s{count}": YES}))
     assert evaluator.evaluate("f", "prod", CONTEXT).variant == ("u-rule" if count % 2 == 0 else "u-default")
+
+
+def test_many_flags_over_one_chain_walk_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of them is asked first, and from wherever it enters."""
+    count, walked = 500, 0
+
+    def noted(*args: Any) -> list[str]:
+        nonlocal walked
+        order = in_order(*args)
+        walked += len(order)
+        return order
+
+    monkeypatch.setattr("seamark.manifest.evaluate.in_order", noted)
+    chain = {
+        f"s{n}": Segment(f"s{n}", SegmentRef(f"s{n + 1}"), segments=frozenset({f"s{n + 1}"})) for n in range(count)
+    }
+    chain[f"s{count}"] = Segment(f"s{count}", YES)
+    flags = {
+        f"f{n}": Flag(
+            f"f{n}", "integer", VARIANTS, {"_": catch_all(SegmentRef(f"s{n}"))}, segments=frozenset({f"s{n}"})
+        )
+        for n in range(count)
+    }
+    evaluator = Evaluator(Manifest(Namespace("billing"), flags, chain))
+    for n in reversed(range(count)):
+        evaluator.questions(f"f{n}")
+        evaluator._decision(f"f{n}", "prod", False)
+    assert walked <= 3 * len(chain)
+    assert {evaluator.evaluate(f"f{n}", "prod", CONTEXT).variant for n in (0, 250, 499)} == {"u-rule"}
 
 
 def test_a_circle_ends() -> None:

@@ -17,6 +17,7 @@ def test_what_is_named_comes_first() -> None:
     assert in_order("a", segments(a="bc", b="d", c="d", d="", e="a")) == ["d", "b", "c", "a"]
     assert in_order("ec", segments(a="bc", b="d", c="d", d="", e="a")) == ["d", "c", "b", "a", "e"]
     assert in_order("", segments(a="")) == []
+    assert in_order("ec", segments(a="bc", b="d", c="d", d="", e="a"), {"c", "d"}) == ["b", "a", "e"]
 
 
 def test_circles_and_gaps_end() -> None:

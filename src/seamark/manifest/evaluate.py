@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -60,7 +60,7 @@ class Evaluator:
             flag = self.manifest.flags.get(key)
             if flag is None:
                 return 0
-            self._reach(flag)
+            self._reach(flag.segments)
             rules = [rule for block in flag.environments.values() for rule in block.rules or ()]
             steps = together(extent_of(rule.audience, self._extents) for rule in rules).steps
             self._asked[key] = steps if steps <= limits.EVALUATION_STEPS_MAX else None
@@ -107,29 +107,37 @@ class Evaluator:
         ]
         if not rules:
             return lambda context: default
-        order = self._reach(flag)
+        self._reach(flag.segments)
         if together(extent_of(rule.audience, self._extents) for rule in rules).is_small:
-            for key in order:
-                self._make(key, self._direct, lambda name: self._direct.get(name, never))
+            self._make(flag.segments, self._direct, lambda name: self._direct.get(name, never))
             tests = [matcher_of(rule.audience, lambda name: self._direct.get(name, never)) for rule in rules]
             return _first(tests, outcomes, default)
-        for key in order:
-            self._make(key, self._stored, _stored)
+        self._make(flag.segments, self._stored, _stored)
         first = _first([matcher_of(rule.audience, _stored) for rule in rules], outcomes, default)
-        return _beforehand([(key, self._stored[key]) for key in order], first)
+        return self._beforehand(flag.segments, first)
 
-    def _reach(self, flag: Flag) -> list[str]:
-        """The segments that a flag comes to, each after those it names, and how far each extends."""
+    def _reach(self, named: Iterable[str]) -> None:
+        """How far these segments extend. Many flags may come to the same ones, so what is known is not looked at again."""
         segments = self.manifest.segments
-        order = in_order(flag.segments, segments)
-        for key in order:
-            if key not in self._extents:
-                self._extents[key] = extent_of_segment(segments[key], self._extents)
-        return order
+        for key in in_order(named, segments, self._extents):
+            self._extents[key] = extent_of_segment(segments[key], self._extents)
 
-    def _make(self, key: str, tests: dict[str, Matcher], lookup: Lookup) -> None:
-        if key not in tests:
-            tests[key] = segment_matcher(self.manifest.segments[key], lookup)
+    def _make(self, named: Iterable[str], tests: dict[str, Matcher], lookup: Lookup) -> None:
+        segments = self.manifest.segments
+        for key in in_order(named, segments, tests):
+            tests[key] = segment_matcher(segments[key], lookup)
+
+    def _beforehand(self, named: Iterable[str], decide: Decision) -> Decision:
+        """Every segment once, each after those it names, so that neither their number nor their depth multiplies. In which order
+        is found each time: to keep it for each flag could take more memory than everything else."""
+
+        def decided(context: Context) -> Outcome:
+            known: dict[Any, Any] = dict(context)
+            for key in in_order(named, self.manifest.segments):
+                known[key,] = self._stored[key](known)
+            return decide(known)
+
+        return decided
 
 
 def steps(flag: Flag, environment: str, *, include_testing: bool) -> tuple[tuple[Rule, ...], str]:
@@ -169,15 +177,3 @@ def _stored(key: str) -> Matcher:
         return context.get(place) is True
 
     return test
-
-
-def _beforehand(segments: Sequence[tuple[str, Matcher]], decide: Decision) -> Decision:
-    """Every segment once, each after those it names, so that neither their number nor their depth multiplies."""
-
-    def decided(context: Context) -> Outcome:
-        known: dict[Any, Any] = dict(context)
-        for key, test in segments:
-            known[key,] = test(known)
-        return decide(known)
-
-    return decided

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple, assert_never
 
 from seamark import limits
@@ -25,21 +25,21 @@ _NONE = Extent(0, 0)
 _ONE = Extent(1, 1)
 
 
-def in_order(roots: Iterable[str], segments: Mapping[str, Segment]) -> list[str]:
-    """Every segment that the roots come to, after all that it names itself. A reference that closes a circle is as if it were
-    not there."""
+def in_order(roots: Iterable[str], segments: Mapping[str, Segment], known: Container[str] = ()) -> list[str]:
+    """Every segment that the roots come to, after all that it names itself; without those that are `known`, and what only they
+    come to. A reference that closes a circle is as if it were not there."""
     order: list[str] = []
     seen: set[str] = set()
     for root in sorted(roots):
         ahead: list[tuple[str, Iterator[str]]] = []
         for key in (root,):
-            if key in segments and key not in seen:
+            if key in segments and key not in seen and key not in known:
                 seen.add(key)
                 ahead.append((key, iter(sorted(segments[key].segments))))
         while ahead:
             here, rest = ahead[-1]
             for key in rest:
-                if key in segments and key not in seen:
+                if key in segments and key not in seen and key not in known:
                     seen.add(key)
                     ahead.append((key, iter(sorted(segments[key].segments))))
                     break
