@@ -243,6 +243,9 @@ FLAG_DELTA_BYTES_KEPT = _limit(
     "FLAG_DELTA_BYTES_KEPT", 32 * MIB, "bytes", "events between versions that streams share, with what they lead to"
 )
 FLAG_TAR_BYTES_KEPT = _limit("FLAG_TAR_BYTES_KEPT", 64 * MIB, "bytes", "archives of closures that were fetched last")
+FLAG_TARS_AT_ONCE = _limit(
+    "FLAG_TARS_AT_ONCE", 4, "archives", "of different tenants that are made; a big one takes seconds"
+)
 FLAG_TAR_SIZES_KEPT_MAX = _limit(
     "FLAG_TAR_SIZES_KEPT_MAX", 65_536, "closures", "whose size is known without making the archive"
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -111,3 +112,25 @@ async def test_an_archive_that_could_not_be_made_is_tried_again(shelf: Shelf, mo
         with pytest.raises(OSError, match="disk"):
             await shelf.tars.archive(version, closure)
     assert await shelf.tars.archive(version, closure) == pack(FILES)
+
+
+async def test_archives_of_one_tenant_are_made_one_after_the_other(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads make them, of which there are not many, and other tenants need some as well."""
+    running: list[int] = []
+    together: list[int] = []
+
+    def noted(files: dict[str, bytes]) -> bytes:
+        running.append(1)
+        together.append(len(running))
+        time.sleep(0.01)  # so that others could begin
+        running.pop()
+        return pack(files)
+
+    monkeypatch.setattr("seamark.flags.tars.pack", noted)
+    version = await shelf.commit(FILES)
+    closures = [version.closure(parse_flag_list(f"f{number}")) for number in range(8)]
+    archives = await asyncio.gather(*(shelf.tars.archive(version, closure) for closure in closures))
+    assert len(set(archives)) == len(closures)
+    assert together == [1] * len(closures)

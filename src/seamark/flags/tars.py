@@ -7,9 +7,11 @@ from collections import OrderedDict
 from typing import Generic, TypeVar
 
 from seamark.flags.once import Once
+from seamark.flags.rows import owner_of
+from seamark.flags.seats import Seats
 from seamark.flags.version import Closure, Version
 from seamark.flags.versions import Versions
-from seamark.limits import FLAG_TAR_BYTES_KEPT, FLAG_TAR_SIZES_KEPT_MAX
+from seamark.limits import FLAG_TAR_BYTES_KEPT, FLAG_TAR_SIZES_KEPT_MAX, FLAG_TARS_AT_ONCE
 from seamark.manifest.archive import pack, tar_size
 from seamark.telemetry.metrics import Metrics
 
@@ -51,6 +53,7 @@ class Tars:
         self._sizes: _Kept[int] = _Kept(FLAG_TAR_SIZES_KEPT_MAX)
         self._making: Once[_Key, bytes] = Once()
         self._measuring: Once[_Key, int] = Once()
+        self._seats = Seats(FLAG_TARS_AT_ONCE)
         self._packed = metrics.counter("seamark_flags_archives_total")
 
     def size_now(self, version: Version, closure: Closure) -> int:
@@ -74,10 +77,11 @@ class Tars:
         return self._sized(key, await self._files(version, closure))
 
     async def _make(self, key: _Key, version: Version, closure: Closure) -> bytes:
-        files = await self._files(version, closure)
-        self._sized(key, files)
-        self._packed.value += 1
-        archive = await asyncio.to_thread(pack, files)
+        async with self._seats.of(owner_of(version.stream)[0]):
+            files = await self._files(version, closure)
+            self._sized(key, files)
+            self._packed.value += 1
+            archive = await asyncio.to_thread(pack, files)
         return self._tars.keep(key, archive, len(archive))
 
     async def _files(self, version: Version, closure: Closure) -> dict[str, bytes]:
