@@ -128,6 +128,7 @@ async def test_nobody_is_there() -> None:
         await service.close()
 
 
+@pytest.mark.slow
 async def test_many_at_once_share_a_few_connections_and_too_many_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def test_version_and_help_need_no_server_libraries(tmp_path: Path) -> None:
     assert probe.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_every_verb_explains_itself(tmp_path: Path) -> None:
     for verb in cli.VERBS:
         shown = run(verb.name, "--help", cwd=tmp_path)

@@ -94,6 +94,7 @@ def everything(client: httpx.Client) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_killed_server_has_lost_nothing(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--superadmin-token-file", str(tmp_path / "token")) as server:
         headers = {"Authorization": f"Bearer {(tmp_path / 'token').read_text().strip()}"}

@@ -366,6 +366,7 @@ def test_five_thousand_connections_leave_nothing_behind(start: Callable[..., Run
     assert {name: after[name] for name in after if after[name] > before.get(name, 0)} == {}
 
 
+@pytest.mark.slow
 def test_an_idle_watcher_is_slim(start: Callable[..., Running]) -> None:
     """Python memory only; the transport's own and the kernel's are not in this count."""
     server = start()

@@ -315,6 +315,7 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
+@pytest.mark.slow
 def test_what_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
     for content, says in (
         ({"notification_backend": {"kind": "jetstream"}}, "notification_backend.kind (file config.yaml): the engine jetstream"),

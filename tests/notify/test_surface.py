@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import httpx
+import pytest
 import yaml
 
 from seamark.testing.server import ServerProcess
@@ -22,6 +23,7 @@ def numbers(text: str) -> list[int]:
     return [int(found) for found in re.findall(r'"id":"test_polygon@([0-9]+)"', text)]
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_that_was_answered(tmp_path: Path) -> None:
     config = tmp_path / "notify.yaml"
     config.write_text(yaml.safe_dump({"notification_schema": SCHEMA}))

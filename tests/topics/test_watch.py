@@ -601,6 +601,7 @@ async def test_reading_counts_as_reading(rig: TopicsRig) -> None:
     assert (await rig.state("o"))["last_read_ts"] is not None
 
 
+@pytest.mark.slow
 async def test_a_watcher_of_many_topics_is_small(rig: TopicsRig) -> None:
     names = [f"topic-{n:03}" for n in range(LEGS_PER_SESSION_MAX)]
     for name in names:
