@@ -119,7 +119,7 @@ class HttpClient:
                 self.forget(line)
             if isinstance(error, TimeoutError):
                 raise NoAnswer(f"{address.origin.authority} did not answer within {seconds:g} s") from None
-            if isinstance(error, OSError | ValueError | h11.LocalProtocolError):
+            if isinstance(error, OSError | ValueError | h11.ProtocolError):
                 raise NoAnswer(f"{address.origin.authority} cannot be asked: {error}") from None
             raise
         found = {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in head.headers}

@@ -54,7 +54,7 @@ class DiskCache:
             if (head.server, head.namespace, head.subscription) != self._key(track) or head.version < 1:
                 raise NotVerified("cache", "it is about something else")
             track.restore(unpack(archive).files, head.version, head.closure_hash)
-        except (msgspec.DecodeError, BadArchive, ArchiveTooLarge, NotVerified, NotLinted) as error:
+        except (ValueError, BadArchive, ArchiveTooLarge, NotVerified, NotLinted) as error:
             track.mirror.abandon()
             track.fail("cache", f"the cache is damaged, and not used: {error}")
 

@@ -99,13 +99,13 @@ def read_event(event: str, data: str) -> Said | None:
     raw = data.encode("utf-8", "surrogatepass")
     try:
         head = _head.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadEvent(f"an event is not what it should be: {error}") from None
     if head.protocol != PROTOCOL:
         raise BadEvent(f"the server speaks protocol {head.protocol[:20]!r}", namespace=head.namespace, fatal=True)
     try:
         return _read_version(_version.decode(raw)) if event == "version" else _read_resync(_resync.decode(raw))
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         version = head.version if type(head.version) is int and head.version > 0 else 0
         raise BadEvent(
             f"an event is not what it should be: {error}", namespace=head.namespace, version=version
