@@ -35,6 +35,21 @@ PATHS = (
         ("flags/a.toml\r\n", ("flags/a.toml",)),
         ("**/a*.toml", ("flags/a.toml", "flags/ab.toml", "flags/a-old.toml", "segments/a.toml")),
         ("flags/[!a]*.toml", ()),
+        (
+            "*\n!?.toml",
+            (
+                "namespace.toml",
+                "flags/",
+                "flags/a.toml",
+                "flags/ab.toml",
+                "flags/a-old.toml",
+                "segments/",
+                "segments/a.toml",
+            ),
+        ),
+        ("flags/**/", ()),
+        ("flags/**\n!flags/a.toml", ("flags/ab.toml", "flags/a-old.toml")),
+        ("!*\n*/", ("flags/", "flags/a.toml", "flags/ab.toml", "flags/a-old.toml", "segments/", "segments/a.toml")),
     ],
 )
 def test_what_is_ignored(text: str, ignored: tuple[str, ...]) -> None:
