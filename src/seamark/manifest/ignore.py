@@ -20,7 +20,8 @@ class Ignored:
 
     def __init__(self, content: bytes = b"") -> None:
         try:
-            text = _STARS_LAST.sub(r"\1*", content.decode())  # the same here, and `pathspec` takes them for more than git
+            # The same here with one star, and of two at the end `pathspec` makes more than git does.
+            text = _STARS_LAST.sub(r"\1*", content.decode())
             patterns = GitIgnoreSpec.from_lines(text.splitlines()).patterns
         except ValueError as error:
             raise BadInput(f"{IGNORE_FILE}: {error}") from None
