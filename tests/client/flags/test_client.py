@@ -185,6 +185,9 @@ def test_a_cache_answers_where_there_is_no_server(office: Office, tmp_path: Path
         assert not third.details(FLAG, False, STAFF).stale
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # of newer Pythons: there are threads, and that is the point
 def test_the_child_of_a_fork_goes_on_by_itself(office: Office) -> None:
     office.push(vectors.A)
     with following(office) as client:
@@ -210,7 +213,9 @@ def test_the_child_of_a_fork_goes_on_by_itself(office: Office) -> None:
 def test_closing_is_the_end_of_it_from_anywhere(office: Office) -> None:
     office.push(vectors.A)
     client = FlagsClient(office.server.base_url, office.reader, "billing", pace=QUICK)
+    assert client.wait_ready(PATIENCE)
     client.on_change(lambda _: client.close())
+    office.push(vectors.B)
     thread = client._thread._thread
     thread.join(PATIENCE)
     assert not thread.is_alive()

@@ -52,6 +52,14 @@ def test_what_does_not_pass_is_refused_with_what_is_wrong() -> None:
         FlagsClient.from_files(vectors.A, slug="other")
 
 
+def test_a_link_in_a_folder_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+    folder = lay(tmp_path / "shop", manifest({"a": flag()}))
+    (folder / "flags" / "b.toml").symlink_to(folder / "flags" / "a.toml")
+    for kind in (FlagsClient, AsyncFlagsClient):
+        with pytest.raises(LintFailed, match="E018"):
+            kind.from_dir(folder)
+
+
 async def test_the_other_kind(tmp_path: Path) -> None:
     async with AsyncFlagsClient.from_dir(lay(tmp_path, vectors.A), environment="staging") as flags:
         assert await flags.wait_ready()

@@ -11,7 +11,7 @@ import pytest
 
 from seamark import limits
 from seamark.client.flags.aio import AsyncFlagsClient
-from seamark.client.flags.retry import Pace
+from seamark.client.flags.retry import Chance, Pace
 from seamark.client.flags.status import State
 from seamark.manifest.archive import pack
 from seamark.manifest.closure import closure_hash, index_of
@@ -246,6 +246,37 @@ async def test_trouble_of_the_server_is_waited_out(puppet: Puppet, status: int) 
         puppet.snapshot(TWO, 2)
         await eventually(lambda: holds(client, TWO))
         assert puppet.opened == 1
+
+
+async def test_a_server_may_ask_to_be_left_alone_with_a_snapshot_and_the_stream_goes_on(puppet: Puppet) -> None:
+    async with live(puppet) as client:
+        puppet.replies = [Reply(503, b"", {"Retry-After": "600"}), tagged(THREE, 3)]
+        puppet.snapshot(TWO, 2)
+        await eventually(lambda: error_of(client) == "fetch")
+        await asyncio.sleep(0.1)
+        assert (len(puppet.fetches), puppet.opened) == (2, 1)
+        puppet.snapshot(THREE, 3)  # which is another one
+        await eventually(lambda: holds(client, THREE))
+
+
+async def test_a_namespace_that_cannot_be_served_is_tried_less_and_less_often(puppet: Puppet) -> None:
+    """Although the other one on its connection is well each time."""
+    told: list[int] = []
+
+    class Noted(Pace):
+        def delay(self, failures: int, chance: Chance, *, asked: float = 0.0) -> float:
+            told.append(failures)
+            return 0.0
+
+    async with following(puppet, namespaces=["ns", "other"], pace=Noted()) as client:
+        puppet.replies = [tagged(ONE, 1), Reply(404)]
+        for stream in (1, 2, 3, 4):
+            await puppet.streaming(stream)
+            puppet.snapshot(ONE, 1)
+            await eventually(lambda: holds(client, ONE))
+            puppet.snapshot(TWO, 1, slug="other")
+        await puppet.streaming(5)
+    assert told == [1, 2, 3, 4]
 
 
 async def test_a_resync_is_held_against_the_tag_of_its_answer(puppet: Puppet) -> None:

@@ -68,8 +68,9 @@ class AsyncFlagsClient(FlagReader):
     @classmethod
     def from_dir(cls, path: str | Path, *, environment: str = PRODUCTION, slug: str | None = None) -> AsyncOfflineFlags:
         """The flags of a folder, as they are now, without a server. Raises LintFailed, BadArchive, OSError."""
+        read = read_directory(Path(path))
         name = Path(path).resolve().name
-        return AsyncOfflineFlags(read_directory(Path(path)), environment=environment, slug=slug, name=name)
+        return AsyncOfflineFlags(read.files, environment=environment, slug=slug, name=name, found=read.found)
 
     @classmethod
     def from_files(

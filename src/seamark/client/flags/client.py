@@ -69,9 +69,9 @@ class FlagsClient(FlagReader):
     @classmethod
     def from_dir(cls, path: str | Path, *, environment: str = PRODUCTION, slug: str | None = None) -> OfflineFlags:
         """The flags of a folder, as they are now, without a server. Raises LintFailed, BadArchive, OSError."""
-        return OfflineFlags(
-            read_directory(Path(path)), environment=environment, slug=slug, name=Path(path).resolve().name
-        )
+        read = read_directory(Path(path))
+        name = Path(path).resolve().name
+        return OfflineFlags(read.files, environment=environment, slug=slug, name=name, found=read.found)
 
     @classmethod
     def from_files(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -13,8 +13,9 @@ from seamark.client.flags.status import State
 from seamark.client.flags.track import Track
 from seamark.clock import SystemClock
 from seamark.errors import LintFailed
+from seamark.manifest.archive import Unpacked
 from seamark.manifest.closure import closure_hash, index_of
-from seamark.manifest.diagnostic import render
+from seamark.manifest.diagnostic import Diagnostic, render
 from seamark.manifest.evaluate import Evaluator
 from seamark.manifest.lint import lint
 from seamark.manifest.paths import NAMESPACE_FILE, is_slug
@@ -27,10 +28,16 @@ class OfflineFlags(FlagReader):
     """Answers like a client that has just been told everything, with version 0."""
 
     def __init__(
-        self, files: Mapping[str, bytes], *, environment: str, slug: str | None = None, name: str = _LOCAL
+        self,
+        files: Mapping[str, bytes],
+        *,
+        environment: str,
+        slug: str | None = None,
+        name: str = _LOCAL,
+        found: Sequence[Diagnostic] = (),
     ) -> None:
         given = slug or _slug_in(files) or (name if is_slug(name) else _LOCAL)
-        linted = lint(files, slug=given)
+        linted = lint(files, slug=given, found=found)
         if linted.manifest is None:
             raise LintFailed(render(linted.errors), lint=linted.diagnostics)
         track = Track(given, EVERY_FLAG, SystemClock())
@@ -58,9 +65,15 @@ class AsyncOfflineFlags(FlagReader):
     """The same where clients are waited for."""
 
     def __init__(
-        self, files: Mapping[str, bytes], *, environment: str, slug: str | None = None, name: str = _LOCAL
+        self,
+        files: Mapping[str, bytes],
+        *,
+        environment: str,
+        slug: str | None = None,
+        name: str = _LOCAL,
+        found: Sequence[Diagnostic] = (),
     ) -> None:
-        same = OfflineFlags(files, environment=environment, slug=slug, name=name)
+        same = OfflineFlags(files, environment=environment, slug=slug, name=name, found=found)
         super().__init__(same._tracks, environment, None)
 
     async def wait_ready(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 as of the other client
@@ -79,11 +92,11 @@ class AsyncOfflineFlags(FlagReader):
         await self.close()
 
 
-def read_directory(path: Path) -> Mapping[str, bytes]:
-    """Only what a folder holds by the rules: a link, or a folder within a folder, is what `seamark flags lint` is for."""
+def read_directory(path: Path) -> Unpacked:
+    """Only loaded where there is a folder to read: it needs more than clients of a server do."""
     from seamark.manifest.folder import read_folder
 
-    return read_folder(path).files
+    return read_folder(path)
 
 
 def _slug_in(files: Mapping[str, bytes]) -> str | None:

@@ -21,6 +21,7 @@ from seamark.errors import ArchiveTooLarge, BadArchive
 from seamark.limits import (
     ARCHIVE_BYTES_MAX,
     CLIENT_EVENT_BYTES_MAX,
+    CLIENT_RETRY_AFTER_SECONDS_MAX,
     CLIENT_SNAPSHOT_TRIES_MAX,
     CLIENT_STRANGE_ANSWERS_MAX,
 )
@@ -49,11 +50,22 @@ class Hooks:
 
 
 class _Over(Exception):
-    """A connection serves no longer. `slow`: nothing will be better until somebody changes something. `asked`: seconds."""
+    """A connection serves no longer. `slow`: nothing will be better until somebody changes something. `asked`: seconds. `slug`:
+    the namespace that could not be served, where the others could."""
 
-    def __init__(self, kind: str, message: str, *, slow: bool = False, asked: float = 0.0, fatal: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        slow: bool = False,
+        asked: float = 0.0,
+        fatal: bool = False,
+        slug: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.kind = kind
+        self.slug = slug
         self.slow = slow
         self.asked = asked
         self.fatal = fatal
@@ -94,6 +106,7 @@ class _Feed:
         self._parts = parts
         self._tracks = {part.slug: driver.tracks[part.slug] for part in parts}
         self._failures = 0
+        self._blamed: dict[str, int] = {}
         self._strange = ""
         self._strangeness = 0
 
@@ -108,12 +121,14 @@ class _Feed:
             if is_end:
                 return
             self._failures += 1
-            pace = self._driver.pace
-            delay = pace.delay(self._failures, self._driver.chance, asked=over.asked)
+            pace, failures = self._driver.pace, max(self._failures, self._blamed.get(over.slug or "", 0))
+            delay = pace.delay(failures, self._driver.chance, asked=over.asked)
             await asyncio.sleep(pace.slow if over.slow else delay)
 
     def _count(self, over: _Over) -> None:
         """A server that speaks another protocol says so on every stream, in the same words; a damaged byte does not."""
+        if over.slug is not None:
+            self._blamed[over.slug] = self._blamed.get(over.slug, 0) + 1
         if not over.fatal:
             self._strange, self._strangeness = "", 0
         elif str(over) == self._strange:
@@ -130,10 +145,11 @@ class _Feed:
             return _Over("fault", f"{type(error).__name__}: {error}")  # ours: what is held stays, and all begins again
         return _Over("connection", "the server ended the stream")
 
-    def verified(self) -> None:
-        """A namespace is where the server is. When all that were heard of are, troubles are over."""
-        if all(track.state in (State.LIVE, State.AWAIT_BASELINE) for track in self._tracks.values()):
-            self._failures = 0
+    def verified(self, slug: str) -> None:
+        """A namespace is where the server is: the connection is good. One that others get along with and this one does not
+        is still opened less and less often for its sake."""
+        self._blamed.pop(slug, None)
+        self._failures = 0
 
     async def _once(self) -> None:
         for track in self._tracks.values():
@@ -244,7 +260,7 @@ class _Worker:
         track, hooks, before = self._track, self._driver.hooks, self._track.held
         outcome = await hooks.work(job)
         if track.state is State.LIVE:
-            self._feed.verified()
+            self._feed.verified(track.slug)
         if track.stale_since is not None:
             hooks.troubled(track)
         if isinstance(outcome, Change):
@@ -272,7 +288,7 @@ class _Worker:
             finally:
                 answer.close()
         except NoPlace as error:
-            raise _Over("fetch", str(error)) from None
+            raise _Over("fetch", str(error), slug=track.slug) from None
         except NoAnswer as error:
             return self._again(fetch, "fetch", str(error))
         tag = _TAG.fullmatch(answer.headers.get("etag", ""))
@@ -284,9 +300,11 @@ class _Worker:
     async def _refused(self, fetch: Fetch, answer: Answer) -> Fetch:
         status, asked = answer.status, retry_after(answer.headers.get("retry-after"))
         message = f"the closure of version {fetch.version} was answered with {status}{await _words(answer)}"
-        if status in RECONNECT or asked:
-            raise _Over("fetch", message, asked=asked)
-        return self._again(fetch, "fetch", message)
+        if status in RECONNECT:
+            raise _Over("fetch", message, asked=asked, slug=self._track.slug)
+        again = self._again(fetch, "fetch", message)
+        await self._pause(min(asked, CLIENT_RETRY_AFTER_SECONDS_MAX), self._inbox.renewals)
+        return again
 
     def _again(self, fetch: Fetch, kind: str, message: str) -> Fetch:
         again = self._track.refused(fetch, kind, message)
@@ -297,7 +315,7 @@ class _Worker:
         """What does not come to be what was promised may have been promised wrongly: a new stream promises anew."""
         if isinstance(outcome, Fetch) and outcome.tries >= CLIENT_SNAPSHOT_TRIES_MAX:
             error = self._track.error
-            raise _Over("snapshot", "" if error is None else error.message)
+            raise _Over("snapshot", "" if error is None else error.message, slug=self._track.slug)
         return outcome
 
 
