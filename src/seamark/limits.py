@@ -307,6 +307,12 @@ NAMESPACES_MAX = _limit(
 TOKENS_MAX = _limit(
     "TOKENS_MAX", 100_000, "tokens", "that were ever made, revoked ones among them: they are kept to tell who had one"
 )
+NAMESPACES_PER_TENANT_MAX = _limit(
+    "NAMESPACES_PER_TENANT_MAX", 10_000, "namespaces", "of one tenant, so that none takes the room of all others"
+)
+TOKENS_PER_TENANT_MAX = _limit(
+    "TOKENS_PER_TENANT_MAX", 20_000, "tokens", "of one tenant, revoked ones among them, for the same reason"
+)
 TOKEN_ORIGINS_MAX = _limit("TOKEN_ORIGINS_MAX", 64, "origins", "of pages that may use one client token")
 AUTH_ANSWER_BYTES_MAX = _limit("AUTH_ANSWER_BYTES_MAX", 64 * KIB, "bytes", "one answer of it")
 GATE_ANSWER_BYTES_MAX = _limit("GATE_ANSWER_BYTES_MAX", 8 * MIB, "bytes", "one list of destinations of a user")

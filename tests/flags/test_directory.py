@@ -168,6 +168,27 @@ async def test_there_is_a_bound(rig: LogRig, monkeypatch: pytest.MonkeyPatch) ->
             await change
 
 
+async def test_a_tenant_has_a_bound_of_its_own(rig: LogRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever rules one cannot take what there is for others. What was revoked counts: it is kept."""
+    for name in ("NAMESPACES_PER_TENANT_MAX", "TOKENS_PER_TENANT_MAX"):
+        monkeypatch.setattr(f"seamark.limits.{name}", 2)
+    directory = await loaded(rig)
+    for slug in ("acme", "other"):
+        await directory.create_tenant(tenant(slug), ME)
+    grant = Grant(type="tenant-admin", name="n", tenant="acme")
+    for slug in "ab":
+        await directory.create_namespace(namespace(slug), ME)
+        token, _ = await directory.mint(grant, ME)
+        await directory.revoke(token.id, ME)
+    for seen in (directory, await loaded(rig)):
+        with pytest.raises(QuotaExceeded):
+            await seen.create_namespace(namespace("c"), ME)
+        with pytest.raises(QuotaExceeded):
+            await seen.mint(grant, ME)
+        await seen.mint(Grant(type="tenant-admin", name="n", tenant="other"), ME)
+        await seen.mint(Grant(type="superadmin", name="n"), ME)
+
+
 async def test_origins_of_a_namespace(rig: LogRig) -> None:
     directory = await loaded(rig)
     await directory.create_tenant(tenant(), ME)

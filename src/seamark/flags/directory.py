@@ -142,6 +142,8 @@ class Directory(Roster):
             if place in self._namespaces:
                 message = f"tenant {namespace.tenant} has a namespace {namespace.slug} already"
                 raise NamespaceExists(message, tenant=namespace.tenant, namespace=namespace.slug)
+            owned = self.namespace_count(namespace.tenant)
+            _check_room(owned, "NAMESPACES_PER_TENANT_MAX", limits.NAMESPACES_PER_TENANT_MAX)
             _check_room(len(self._namespaces), "NAMESPACES_MAX", limits.NAMESPACES_MAX)
             shown = namespace_shown(namespace)
             entry = author.entry("namespace.create", place[1], tenant=place[0], namespace=place[1], after=shown)
@@ -156,6 +158,9 @@ class Directory(Roster):
 
         async def create() -> tuple[Token, str]:
             self._check_grant(grant)
+            if grant.tenant:
+                issued = self.token_count(grant.tenant)
+                _check_room(issued, "TOKENS_PER_TENANT_MAX", limits.TOKENS_PER_TENANT_MAX)
             _check_room(len(self._holders), "TOKENS_MAX", limits.TOKENS_MAX)
             now, shown_once = self._clock.now_ns(), secret or new_secret(grant.type, self._random_bytes)
             token = Token(

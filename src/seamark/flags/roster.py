@@ -28,6 +28,7 @@ class Roster:
         self._namespace_order: list[tuple[str, str]] = []
         self._token_order: list[str] = []
         self._owned: dict[str, int] = {}  # namespaces of each tenant
+        self._issued: dict[str, int] = {}  # and tokens, revoked ones among them
         self._clients: dict[tuple[str, str], list[TokenHolder]] = {}  # those of browsers, by namespace
         self._ring = TokenRing()
         self._listeners: list[Callable[[TokenHolder], None]] = []
@@ -79,6 +80,9 @@ class Roster:
 
     def namespace_count(self, tenant: str) -> int:
         return self._owned.get(tenant, 0)
+
+    def token_count(self, tenant: str) -> int:
+        return self._issued.get(tenant, 0)
 
     def tenants(
         self, after: str, size: int, may: Callable[[Tenant], bool] = lambda tenant: True
@@ -136,6 +140,7 @@ class Roster:
             holder = self._holders[token.id] = TokenHolder(token)
             insort(self._token_order, token.id)
             self._ring.add(holder)
+            self._issued[token.tenant] = self._issued.get(token.tenant, 0) + 1
             if token.allowed_origins:
                 self._clients.setdefault((token.tenant, token.namespace), []).append(holder)
         elif token.revoked_at is not None and holder.token.revoked_at is None:
