@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -248,3 +250,25 @@ def test_the_door_opens_on_clients_only_when_they_are_wanted() -> None:
     assert seamark.AsyncFlagsClient.__name__ == "AsyncFlagsClient"
     with pytest.raises(AttributeError):
         _ = seamark.NoClient
+
+
+def test_the_door_needs_nothing_that_only_servers_have() -> None:
+    code = "import sys, seamark; seamark.FlagsClient; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "h11" in loaded
+    assert not loaded & {
+        "click",
+        "httpx",
+        "lmdb",
+        "numpy",
+        "openfeature",
+        "pathspec",
+        "rich",
+        "starlette",
+        "structlog",
+        "yaml",
+    }
+    code = "import sys, seamark; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & {"asyncio", "h11", "msgspec", "ssl", "seamark.client"}

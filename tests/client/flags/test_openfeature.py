@@ -339,6 +339,22 @@ def test_a_server_that_is_not_there_is_an_error_and_then_ready(own: tuple[Office
         api.clear_providers()
 
 
+def test_what_a_cache_has_kept_is_ready_and_then_stale(office: Office, tmp_path: Path) -> None:
+    office.push(FILES)
+    url = office.server.base_url
+    with FlagsClient(url, office.reader, "billing", pace=QUICK, cache_dir=tmp_path) as first:
+        assert first.wait_ready(PATIENCE)
+        eventually(lambda: bool(list(tmp_path.glob("*.closure"))))
+    kept = FlagsClient(url, "exd_read_nobody", "billing", pace=QUICK, cache_dir=tmp_path)
+    heard = Heard()
+    with registered(SeamarkProvider(kept, wait_seconds=0.05, grace_seconds=0.05)) as client:
+        while (told := heard.queue.get(timeout=PATIENCE))[0] != "PROVIDER_STALE":
+            assert told[0] == "PROVIDER_READY"
+        assert client.get_provider_status() is ProviderStatus.STALE
+        assert client.get_boolean_value("boolean-flag", False) is True
+        heard.stop()
+
+
 def test_shutting_down_closes_the_client(office: Office) -> None:
     office.push(FILES)
     flags = follow(office, office.server.base_url)

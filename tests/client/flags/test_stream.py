@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from typing import Any
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
 
 import pytest
 
 from seamark import limits
 from seamark.client.flags.aio import AsyncFlagsClient
 from seamark.client.flags.retry import Chance, Pace
-from seamark.client.flags.status import State
+from seamark.client.flags.status import Change, State
 from seamark.manifest.archive import pack
 from seamark.manifest.closure import closure_hash, index_of
 from tests.client.flags.puppet import PATH, Puppet, Reply, tagged
 from tests.client.flags.test_aio import eventually
 from tests.flags.manifests import flag, manifest
 
+T = TypeVar("T")
 PACE = Pace(first=0.01, most=0.02, slow=0.02, connect=5.0, silence=10.0, snapshot=5.0)
 ONE, TWO, THREE = (manifest({"a": flag(note=note), "b": flag()}) for note in "123")
 SECRET = {"authorization": "Bearer secret"}
@@ -183,6 +185,45 @@ async def test_more_events_than_are_kept_are_one_fetch(puppet: Puppet) -> None:
         await eventually(lambda: holds(client, TWO))
         assert puppet.fetches[1].target == PATH.format(slug="ns", version=last)
         assert client.status().version == last
+
+
+async def test_what_was_begun_is_finished_and_told_before_the_next_connection(puppet: Puppet) -> None:
+    """The connection is lost while a thread is still linting what came over it."""
+    begun, gate = threading.Event(), threading.Event()
+    async with following(puppet) as client:
+        told: list[Change] = []
+        client.on_change(told.append)
+        board, jobs = client._board, 0
+        work = board.work
+
+        async def gated(job: Callable[[], T]) -> T:
+            nonlocal jobs
+            jobs += 1
+            number = jobs
+
+            def slowly() -> T:
+                if number == 2:  # the first finds out that there is something to fetch
+                    begun.set()
+                    gate.wait(20)
+                return job()
+
+            return await work(slowly)
+
+        board.work = gated  # type: ignore[method-assign]
+        await puppet.streaming(1)
+        puppet.replies = [tagged(ONE, 1)]
+        puppet.snapshot(ONE, 1)
+        await asyncio.to_thread(begun.wait, 20)
+        puppet.cut()
+        await asyncio.sleep(0.1)
+        assert (puppet.opened, told) == (1, [])
+        gate.set()
+        await puppet.streaming(2)
+        assert [change.version for change in told] == [1]
+        assert client.status().stale
+        puppet.snapshot(ONE, 1)
+        await eventually(lambda: holds(client, ONE))
+        assert len(told) == 1
 
 
 async def test_namespaces_do_not_wait_for_one_another(puppet: Puppet) -> None:

@@ -256,7 +256,19 @@ class _Worker:
             outcome = await self._fetch(outcome)
 
     async def _do(self, job: Callable[[], Fetch | Change | None]) -> Fetch | Change | None:
-        """Let the track do something, and tell what came of it."""
+        """Let the track do something, and tell what came of it. What has begun is finished and told also when the connection
+        ends meanwhile: the next one must not find it half done, and no change may be in force untold."""
+        doing = asyncio.ensure_future(self._done(job))
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            while not doing.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([doing])
+            doing.exception()
+            raise
+
+    async def _done(self, job: Callable[[], Fetch | Change | None]) -> Fetch | Change | None:
         track, hooks, before = self._track, self._driver.hooks, self._track.held
         outcome = await hooks.work(job)
         if track.state is State.LIVE:
