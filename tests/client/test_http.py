@@ -201,6 +201,11 @@ async def test_a_proxy_lets_tls_through_without_a_look(tmp_path: Path) -> None:
         assert heads[0].startswith(b"GET /x HTTP/1.1\r\n")
 
 
+async def test_a_name_is_as_good_as_a_number() -> None:
+    async with serving(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")) as port:
+        assert await fetched(HttpClient(environ={}), read_address(f"http://localhost:{port}/")) == (200, b"a")
+
+
 @pytest.mark.parametrize("raw", [b"HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n", b"", b"nonsense\r\n\r\n"])
 async def test_a_proxy_that_does_not(raw: bytes) -> None:
     async with serving(saying(raw)) as port:

@@ -7,6 +7,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import h11
 
@@ -137,9 +138,7 @@ class HttpClient:
     async def _connect(self, origin: Origin, proxy: Proxy | None) -> _Line:
         tls = self._trust() if origin.is_secure else None
         place = (origin.host, origin.port) if proxy is None else (proxy.host, proxy.port)
-        # A number has nothing to race, and a race that is cancelled may leave a socket to the garbage collector.
-        delay = None if _NUMBER.fullmatch(place[0]) else _EYEBALLS_SECONDS
-        reader, writer = await asyncio.open_connection(*place, ssl=None if proxy else tls, happy_eyeballs_delay=delay)
+        reader, writer = await asyncio.open_connection(*place, ssl=None if proxy else tls, **_race(place[0]))
         line = _Line(reader, writer)
         self._open.add(line)
         try:
@@ -155,6 +154,14 @@ class HttpClient:
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
+
+
+def _race(host: str) -> dict[str, Any]:
+    """A name may have addresses that lead nowhere, so the next one is tried beside it, where the loop can do that. A number has
+    nothing to race, and a race that is cancelled may leave a socket to the garbage collector."""
+    loop = asyncio.get_running_loop()
+    is_raced = isinstance(loop, asyncio.BaseEventLoop) and not _NUMBER.fullmatch(host)
+    return {"happy_eyeballs_delay": _EYEBALLS_SECONDS} if is_raced else {}
 
 
 def _request(address: Address, headers: Mapping[str, str], proxy: Proxy | None) -> h11.Request:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import uvloop
+
 from seamark.client.flags.aio import AsyncFlagsClient
 from seamark.client.flags.status import Change, State, Status
 from tests.client.flags.conftest import QUICK
@@ -91,3 +93,20 @@ async def test_without_a_server() -> None:
         assert await flags.wait_ready()
         assert flags.get_bool(FLAG, False, STAFF) is True
         assert flags.status().namespace == "billing"
+
+
+def test_another_kind_of_loop(office: Office) -> None:
+    """The one that most servers in Python run in."""
+
+    async def whole_life() -> None:
+        async with follower(office) as client:
+            assert await client.wait_ready(PATIENCE), client.last_refresh_error()
+            assert client.get_bool(FLAG, False, STAFF) is True
+            await asyncio.to_thread(office.push, vectors.B)
+            await eventually(lambda: client.get_bool(FLAG, True, STAFF) is False)
+            await asyncio.to_thread(office.call, "DELETE", f"/api/v1/tokens/{office.reader_id}")
+            await eventually(lambda: (error := client.last_refresh_error()) is not None and error.kind == "refused")
+
+    office.push(vectors.A)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(whole_life())
