@@ -23,17 +23,17 @@ SECONDS = 5.0
 
 @contextlib.asynccontextmanager
 async def serving(talk: Talk, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    idle = asyncio.Event()
-    idle.set()
+    talks: set[asyncio.Task[None]] = set()
 
     async def served(reader: Reader, writer: Writer) -> None:
-        idle.clear()
+        task = asyncio.current_task()
+        assert task is not None
+        talks.add(task)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             await talk(reader, writer)
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
-        idle.set()
 
     server = await asyncio.start_server(served, "127.0.0.1", 0, ssl=tls)
     try:
@@ -41,7 +41,7 @@ async def serving(talk: Talk, tls: ssl.SSLContext | None = None) -> AsyncIterato
     finally:
         server.close()
         async with asyncio.timeout(SECONDS):
-            await idle.wait()
+            await asyncio.gather(*talks)
         await server.wait_closed()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import uvloop
 
@@ -11,6 +12,7 @@ from seamark.client.flags.aio import AsyncFlagsClient
 from seamark.client.flags.status import Change, State, Status
 from tests.client.flags.conftest import QUICK
 from tests.client.flags.test_client import FLAG, PATIENCE, STAFF
+from tests.client.test_http import Reader, Writer, pair, serving
 from tests.flags.manifests import flag, manifest
 from tests.flags.test_watch_http import Office
 from tests.manifest import vectors
@@ -93,6 +95,39 @@ async def test_without_a_server() -> None:
         assert await flags.wait_ready()
         assert flags.get_bool(FLAG, False, STAFF) is True
         assert flags.status().namespace == "billing"
+
+
+async def test_behind_a_proxy_that_speaks_tls_and_that_the_server_knows_nothing_of(
+    office: Office, tmp_path: Path
+) -> None:
+    """So the addresses of snapshots are those of plain HTTP, and not taken: closures are asked for where the stream is."""
+    theirs, trusting = pair(tmp_path)
+    targets: list[bytes] = []
+
+    async def pump(reader: Reader, writer: Writer) -> None:
+        while piece := await reader.read(65_536):
+            writer.write(piece)
+        writer.close()
+
+    async def forward(reader: Reader, writer: Writer) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        targets.append(head.split(b" ")[1])
+        far_reader, far_writer = await asyncio.open_connection(*office.server.address)
+        far_writer.write(head)
+        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer), return_exceptions=True)
+        far_writer.close()
+        await far_writer.wait_closed()
+
+    await asyncio.to_thread(office.push, vectors.A)
+    async with serving(forward, theirs) as port:
+        url = f"https://127.0.0.1:{port}"
+        async with AsyncFlagsClient(url, office.reader, "billing", tls=trusting, pace=QUICK) as client:
+            assert await client.wait_ready(PATIENCE), client.last_refresh_error()
+            assert client.get_bool(FLAG, False, STAFF) is True
+        events, closure = targets
+        assert events.startswith(b"/api/v1/events?")
+        assert b"/closure?version=1&subscription=Kg" in closure
+        assert b"token" not in closure
 
 
 def test_another_kind_of_loop(office: Office) -> None:
