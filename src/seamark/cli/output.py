@@ -85,6 +85,11 @@ class Bar(Step):
         self._progress.update(self._task, completed=done, total=total)
 
 
+def counted(count: int, name: str) -> str:
+    """`1 flag`, `2 flags`."""
+    return f"{count} {name}{'' if count == 1 else 's'}"
+
+
 def mute_stdout() -> None:
     """The reader of our output has left, as `head` does. Python would complain again when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -23,7 +23,7 @@ def test_a_folder_becomes_a_version(desk: Desk) -> None:
     assert namespace.endswith("/billing")
     assert pushed[0] == {"event": "pushed", "version": 1, "flag_count": 1, "segment_count": 0, "warnings": 1}
     said = desk.run("push", desk.write(TWO), "--text")
-    assert said.out == f"{namespace} is at version 2: 2 flags, 1 segments, 1 warnings\n"
+    assert said.out == f"{namespace} is at version 2: 2 flags, 1 segment, 1 warning\n"
 
 
 def test_an_archive_will_do(desk: Desk) -> None:

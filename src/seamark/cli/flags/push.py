@@ -9,7 +9,7 @@ import click
 from seamark.cli.exits import Exit
 from seamark.cli.flags import tree
 from seamark.cli.flags.remote import Remote, if_version, namespace_option, place_of, server_options
-from seamark.cli.output import Output
+from seamark.cli.output import Output, counted
 from seamark.errors import LintFailed
 from seamark.manifest.archive import pack
 from seamark.manifest.diagnostic import Diagnostic
@@ -52,5 +52,7 @@ def say(output: Output, where: str, made: dict[str, Any]) -> None:
         counts = {name: made[name] for name in ("version", "flag_count", "segment_count", "uploaded_at")}
         output.line({"event": "pushed", "namespace": where, **counts, "warnings": warnings})
         return
-    text = f"{where} is at version {made['version']}: {made['flag_count']} flags, {made['segment_count']} segments"
-    output.say(text + (f", {warnings} warnings" if warnings else ""))
+    parts = [counted(made["flag_count"], "flag"), counted(made["segment_count"], "segment")]
+    if warnings:
+        parts.append(counted(warnings, "warning"))
+    output.say(f"{where} is at version {made['version']}: {', '.join(parts)}")
