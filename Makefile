@@ -30,13 +30,13 @@ run: $(VENV)/.server
 test: $(VENV)/.dev packages lint
 	$(BIN)/pytest $(ARGS)
 
-# On all cores, lint beside the tests; the full gate is not, because its crash tests and benchmarks want the machine for
-# themselves.
+# On all cores, with one process more than there are because some tests wait, and lint beside them; the full gate is not,
+# because its crash tests and benchmarks want the machine for themselves.
 check: $(VENV)/.dev
 	@$(MAKE) --no-print-directory -j 2 lint quick
 
 quick: $(VENV)/.dev
-	$(BIN)/pytest -q -n logical --dist worksteal --hypothesis-profile quick -m "not slow and not crash and not bench and not browser" $(ARGS)
+	$(BIN)/pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal --hypothesis-profile quick -m "not slow and not crash and not bench and not browser" $(ARGS)
 
 # What pip cannot install. Not pinned: Debian keeps only the current ones, and those are also what users have.
 packages:

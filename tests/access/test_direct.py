@@ -23,6 +23,8 @@ from seamark.kinds import Secret
 from tests.access.auth_o_tron import auth_o_tron, token_of
 from tests.access.tokens import SECRET
 
+pytestmark = pytest.mark.slow  # servers, and patience that has to end
+
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -128,7 +130,6 @@ async def test_nobody_is_there() -> None:
         await service.close()
 
 
-@pytest.mark.slow
 async def test_many_at_once_share_a_few_connections_and_too_many_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

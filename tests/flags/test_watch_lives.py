@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from seamark.manifest.subscription import FlagList
 from seamark.testing.engines import MemoryRig
 from tests.flags.stage import Listener, Stage, settle
 from tests.manifest.worlds import SLUG, World, commits, subscriptions, worlds
+
+pytestmark = pytest.mark.slow  # long lives
 
 STEPS = st.sampled_from(("commit", "commit", "commit", "come", "come", "stall", "go on", "leave", "fetch"))
 

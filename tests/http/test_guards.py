@@ -16,6 +16,8 @@ from seamark.http.guards import Guarded, Refused, origin_form
 from seamark.http.plane import Patience
 from tests.http.rig import BODY_MAX, Client, Running, code, request
 
+pytestmark = pytest.mark.slow  # servers, and patience that has to end
+
 BAD = {
     "no host": (b"GET /hot/echo/a HTTP/1.1\r\n\r\n", 400, "host_required"),
     "two hosts": (b"GET /hot/echo/a HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "host_required"),
@@ -271,7 +273,6 @@ def test_slow_bodies_are_refused(impatient: Running, prefix: str) -> None:
         assert client.ended()
 
 
-@pytest.mark.slow
 def test_waiting_for_an_answer_costs_no_patience(impatient: Running) -> None:
     with impatient.client() as client:
         for prefix in ("/hot", "/cold"):
@@ -279,7 +280,6 @@ def test_waiting_for_an_answer_costs_no_patience(impatient: Running) -> None:
             assert client.answer().status == 201
 
 
-@pytest.mark.slow
 def test_a_client_that_never_reads_its_answer_is_cut(impatient: Running) -> None:
     for prefix in ("/hot", "/cold"):
         with impatient.client() as client:
@@ -288,7 +288,6 @@ def test_a_client_that_never_reads_its_answer_is_cut(impatient: Running) -> None
             impatient.until(lambda: impatient.plane.open == 0)
 
 
-@pytest.mark.slow
 def test_a_slow_reader_that_goes_on_reading_is_not_cut(start: Callable[..., Running]) -> None:
     """It takes longer than the server's patience, which is for standing still."""
     server = start(patience=replace(IMPATIENT, write_stall_seconds=1.0))

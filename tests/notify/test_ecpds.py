@@ -28,6 +28,8 @@ from tests.access.auth_o_tron import token_of
 from tests.access.tokens import SECRET
 from tests.notify.file import loaded, written
 
+pytestmark = pytest.mark.slow  # clients and servers that wait for one another
+
 SCHEMA = {
     "diss": {
         "topic": {"base": "diss", "key_order": ["destination", "step"]},

@@ -20,6 +20,8 @@ from tests.access.tokens import SECRET, signed
 from tests.cli.process import run
 from tests.notify.file import document, written
 
+pytestmark = pytest.mark.slow  # servers, and patience that has to end
+
 MARS = {"class": "od", "expver": "1", "date": "20260101", "time": "12", "step": 1, "level": 2.5, "region": "north"}
 DEAD = "http://127.0.0.1:9"
 
@@ -315,7 +317,6 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.mark.slow
 def test_what_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
     for content, says in (
         ({"notification_backend": {"kind": "jetstream"}}, "notification_backend.kind (file config.yaml): the engine jetstream"),

@@ -12,6 +12,8 @@ import pytest
 from tests.topics.rig import TopicsRig
 from tests.topics.viewing import Frame, Viewer, frames_of, id_of, settle, watch
 
+pytestmark = pytest.mark.slow  # long lives
+
 TOPICS = ("a", "b", "c")
 STEPS = 60
 

@@ -24,6 +24,8 @@ from tests.flags.manifests import flag, manifest, segment
 from tests.flags.test_watch_http import Office, started
 from tests.manifest import vectors
 
+pytestmark = pytest.mark.slow  # clients and servers that wait for one another
+
 PATIENCE = 20.0
 STAFF = {"user.email": "a@example.com"}
 FLAG = "checkout-redesign"

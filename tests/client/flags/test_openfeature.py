@@ -26,6 +26,8 @@ from tests.client.flags.test_client import PATIENCE, eventually
 from tests.flags.manifests import HEAD
 from tests.flags.test_watch_http import Office, started
 
+pytestmark = pytest.mark.slow  # clients and servers that wait for one another
+
 HIT = "5c3d8535-f81a-4478-a6d3-afaa4d51199e"
 MISS = "f20bd32d-703b-48b6-bc8e-79d53c85134a"
 

@@ -20,6 +20,8 @@ from tests.client.flags.puppet import PATH, Puppet, Reply, tagged
 from tests.client.flags.test_aio import eventually
 from tests.flags.manifests import flag, manifest
 
+pytestmark = pytest.mark.slow  # clients and servers that wait for one another
+
 T = TypeVar("T")
 PACE = Pace(first=0.01, most=0.02, slow=0.02, connect=5.0, silence=10.0, snapshot=5.0)
 ONE, TWO, THREE = (manifest({"a": flag(note=note), "b": flag()}) for note in "123")
