@@ -29,12 +29,17 @@ class LegSpec(msgspec.Struct, frozen=True, kw_only=True):
     pause_seconds: float = 0.0  # between two pages of history
 
 
-class _History:
-    """What is special about a leg's history. Few legs have any of it, and there may be a million of the others."""
+_SYNCED, _FIRST_READ, _PARKED, _OVER = 1, 2, 4, 8
 
-    __slots__ = ("left", "limit_ends", "pause_seconds", "then_live", "until")
+
+class _Rare:
+    """What is special about a leg: bounds of its history, and its stream's end. Few legs have any of it, and there may be a
+    million of the others."""
+
+    __slots__ = ("gone_head", "left", "limit_ends", "pause_seconds", "then_live", "until")
 
     def __init__(self) -> None:
+        self.gone_head: int | None = None
         self.until: int | None = None
         self.left: int | None = None
         self.limit_ends = False
@@ -42,17 +47,32 @@ class _History:
         self.pause_seconds = 0.0
 
     @classmethod
-    def of(cls, spec: LegSpec) -> _History | None:
+    def of(cls, spec: LegSpec) -> _Rare | None:
         plain = spec.until is None and spec.history_max is None
         if plain and not (spec.limit_ends or spec.then_live or spec.pause_seconds):
             return None
-        history = cls()
-        history.until = spec.until
-        history.left = spec.history_max
-        history.limit_ends = spec.limit_ends
-        history.then_live = spec.then_live
-        history.pause_seconds = spec.pause_seconds
-        return history
+        rare = cls()
+        rare.until = spec.until
+        rare.left = spec.history_max
+        rare.limit_ends = spec.limit_ends
+        rare.then_live = spec.then_live
+        rare.pause_seconds = spec.pause_seconds
+        return rare
+
+
+class _Mark:
+    """One of a leg's booleans that are seldom looked at: together they take the room of one."""
+
+    __slots__ = ("_bit",)
+
+    def __init__(self, bit: int) -> None:
+        self._bit = bit
+
+    def __get__(self, leg: Leg, owner: type[Leg] | None = None) -> bool:
+        return leg._marks & self._bit != 0
+
+    def __set__(self, leg: Leg, value: bool) -> None:
+        leg._marks = leg._marks | self._bit if value else leg._marks & ~self._bit
 
 
 class Leg:
@@ -62,23 +82,24 @@ class Leg:
     """
 
     __slots__ = (
-        "_history",
+        "_marks",
+        "_rare",
         "channel",
         "cursor",
         "filter",
-        "first_read",
-        "gone_head",
         "group",
         "instance",
         "joined_at",
-        "over",
-        "parked",
         "session",
         "slot",
         "stream",
-        "synced",
         "told",
     )
+
+    synced = _Mark(_SYNCED)
+    first_read = _Mark(_FIRST_READ)  # nothing was read on this connection yet
+    parked = _Mark(_PARKED)  # ahead of its channel, which wakes it
+    over = _Mark(_OVER)
 
     def __init__(self, session: Session, spec: LegSpec) -> None:
         self.session = session
@@ -86,17 +107,13 @@ class Leg:
         self.cursor = spec.cursor.seq
         self.instance = spec.cursor.instance
         self.filter = None if spec.filter is None or spec.filter.everything else spec.filter
-        self.synced = spec.synced
-        self._history = _History.of(spec)
+        self._marks = _FIRST_READ | (_SYNCED if spec.synced else 0)
+        self._rare = _Rare.of(spec)
         self.channel: Channel | None = None
         self.group: Group | None = None
         self.slot = -1  # place in the group's tight loop, or among those that are delivered to by their session
         self.joined_at = 0.0
-        self.first_read = True  # nothing was read on this connection yet
         self.told = False  # "caught up" was said and nothing since
-        self.parked = False  # ahead of its channel, which wakes it
-        self.gone_head: int | None = None  # the stream was dropped at this head and the reader is not told yet
-        self.over = False
 
     @property
     def place(self) -> int:
@@ -104,38 +121,50 @@ class Leg:
         return self.cursor if self.group is None else self.group.place_of(self)
 
     @property
+    def gone_head(self) -> int | None:
+        """The head at which the stream was dropped, None while it is there."""
+        return None if self._rare is None else self._rare.gone_head
+
+    @gone_head.setter
+    def gone_head(self, head: int | None) -> None:
+        if self._rare is None and head is not None:
+            self._rare = _Rare()
+        if self._rare is not None:
+            self._rare.gone_head = head
+
+    @property
     def until(self) -> int | None:
         """The last seq that is its own to read, None while there is no such end."""
-        return None if self._history is None else self._history.until
+        return None if self._rare is None else self._rare.until
 
     @until.setter
     def until(self, seq: int | None) -> None:
-        if self._history is None and seq is not None:
-            self._history = _History()
-        if self._history is not None:
-            self._history.until = seq
+        if self._rare is None and seq is not None:
+            self._rare = _Rare()
+        if self._rare is not None:
+            self._rare.until = seq
 
     @property
     def history_left(self) -> int | None:
         """Records of history that may still be said, None without a bound."""
-        return None if self._history is None else self._history.left
+        return None if self._rare is None else self._rare.left
 
     @history_left.setter
     def history_left(self, records: int | None) -> None:
-        if self._history is not None:
-            self._history.left = records
+        if self._rare is not None:
+            self._rare.left = records
 
     @property
     def limit_ends(self) -> bool:
-        return self._history is not None and self._history.limit_ends
+        return self._rare is not None and self._rare.limit_ends
 
     @property
     def then_live(self) -> bool:
-        return self._history is not None and self._history.then_live
+        return self._rare is not None and self._rare.then_live
 
     @property
     def pause_seconds(self) -> float:
-        return 0.0 if self._history is None else self._history.pause_seconds
+        return 0.0 if self._rare is None else self._rare.pause_seconds
 
     @property
     def lives(self) -> bool:
