@@ -110,6 +110,9 @@ def test_the_answer_does_not_tell_whether_the_head_was_known(server: Running, se
 def test_hot_heads_are_learned_and_others_are_not(start: Callable[..., Running]) -> None:
     server = start()
     with server.client() as client:
+        client.send(whole("GET", "/hot/echo/secret"))
+        assert client.answer().status == 200
+        assert known(server) == 0  # its connection might have no other
         for count, sent in enumerate((whole("POST", "/hot/body", b"1"), whole("POST", "/hot/body", b"12")), start=1):
             for _ in range(2):
                 client.send(sent)

@@ -185,7 +185,7 @@ class PlaneProtocol(OrderedProtocol):
             self.busy = False
 
     def _feed(self, data: bytes) -> None:
-        first = self.phase <= IDLE
+        learns = self.phase is IDLE
         self.busy = True
         try:
             if len(data) <= limits.PARSE_SLICE_BYTES:
@@ -194,7 +194,7 @@ class PlaneProtocol(OrderedProtocol):
                 self._feed_slices(data)
         finally:
             self.busy = False
-        if first and self.head is not None and self.phase is IDLE and not self.unfed:
+        if learns and self.head is not None and self.phase is IDLE and not self.unfed:
             self.plane.heads.learn(data, self.head)
 
     def _feed_slices(self, data: bytes) -> None:

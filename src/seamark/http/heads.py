@@ -1,6 +1,7 @@
 """Heads that were here before. What the parser and the guards make of a head depends on its bytes alone, and a client
 sends the same ones again and again: for hot routes the outcome is kept, so that the same bytes need no second judgement.
-Who is asking is no part of it; that is looked at for every request."""
+Who is asking is no part of it; that is looked at for every request. Nothing is learned from the first request of a connection:
+it may be its only one, like that for a stream, whose path may be nobody else's and a secret."""
 
 from __future__ import annotations
 
