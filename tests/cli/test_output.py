@@ -27,6 +27,19 @@ def test_a_table_wraps_and_never_cuts_off() -> None:
     assert shown.count("z") == 500
 
 
+def test_what_was_listed_is_facts_for_programs_and_columns_for_people() -> None:
+    rows = [{"id": 1, "kind": "red", "more": 7}, {"id": 2, "kind": "blue", "more": 8}]
+    for is_json in (True, False):
+        stream = io.StringIO()
+        output = Output(json=is_json, stdout=stream)
+        output.listing(rows, ("id", "kind"), ("what",), lambda row: (f"{row['kind']}!",))
+        lines = stream.getvalue().splitlines()
+        if is_json:
+            assert [json.loads(line) for line in lines] == [{"id": 1, "kind": "red"}, {"id": 2, "kind": "blue"}]
+        else:
+            assert [line.strip() for line in lines] == ["what", "red!", "blue!"]
+
+
 def test_text_is_printed_as_it_is() -> None:
     stream = io.StringIO()
     Output(json=False, stdout=stream).say("[bold]not markup[/bold] " + "w" * 300)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 import msgspec
 from rich.console import Console
@@ -55,6 +55,19 @@ class Output:
         for row in rows:
             table.add_row(*(Text("" if cell is None else _shown(cell)) for cell in row))
         Screen(file=self._stream, highlight=False).print(table)
+
+    def listing(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        facts: Sequence[str],
+        columns: Sequence[str],
+        shown: Callable[[Mapping[str, Any]], Sequence[Cell]],
+    ) -> None:
+        """What a server listed: these facts of each for programs, and what `shown` makes of it, in columns, for people."""
+        if self.json:
+            self.table(facts, [[row[name] for name in facts] for row in rows])
+        else:
+            self.table(columns, [shown(row) for row in rows])
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Step]:

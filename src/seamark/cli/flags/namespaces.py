@@ -48,10 +48,10 @@ def listed(tenant: str | None, json: bool | None, **more: Any) -> int:
     query = {} if tenant is None else {"tenant": tenant}
     with Remote(more["url"], more["token_file"]) as remote:
         rows = list(remote.rows("/namespaces", "namespaces", query=query))
-    output = Output(json=json)
-    if output.json:
-        output.table(FACTS, [[row[name] for name in FACTS] for row in rows])
-    else:
-        shown = [[f"{row['tenant']}/{row['slug']}", row["display_name"], row["current_version"]] for row in rows]
-        output.table(("namespace", "name", "version"), shown)
+    Output(json=json).listing(
+        rows,
+        FACTS,
+        ("namespace", "name", "version"),
+        lambda row: (f"{row['tenant']}/{row['slug']}", row["display_name"], row["current_version"]),
+    )
     return Exit.OK

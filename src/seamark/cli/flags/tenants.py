@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -47,16 +48,14 @@ def listed(json: bool | None, **more: Any) -> int:
     """List the tenants that the token covers."""
     with Remote(more["url"], more["token_file"]) as remote:
         rows = list(remote.rows("/tenants", "tenants"))
-    output = Output(json=json)
-    if output.json:
-        output.table(FACTS, [[row[name] for name in FACTS] for row in rows])
-    else:
-        columns = ("tenant", "name", "people", "namespaces")
-        output.table(
-            columns, [[row["slug"], row["display_name"], _people(row), row["namespace_count"]] for row in rows]
-        )
+    Output(json=json).listing(
+        rows,
+        FACTS,
+        ("tenant", "name", "people", "namespaces"),
+        lambda row: (row["slug"], row["display_name"], _people(row), row["namespace_count"]),
+    )
     return Exit.OK
 
 
-def _people(row: dict[str, Any]) -> str:
+def _people(row: Mapping[str, Any]) -> str:
     return f"by {row['sso_provider']}" if row["login_mode"] == "sso" else f"at {row['email_domain']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -56,12 +57,12 @@ def listed(tenant: str | None, json: bool | None, **more: Any) -> int:
     query = {} if tenant is None else {"tenant": tenant}
     with Remote(more["url"], more["token_file"]) as remote:
         rows = list(remote.rows("/tokens", "tokens", query=query))
-    output = Output(json=json)
-    if output.json:
-        output.table(FACTS, [[row[name] for name in FACTS] for row in rows])
-    else:
-        columns = ("id", "type", "for", "name", "ends")
-        output.table(columns, [[row["id"], row["type"], _bound(row), row["name"], _end(row)] for row in rows])
+    Output(json=json).listing(
+        rows,
+        FACTS,
+        ("id", "type", "for", "name", "ends"),
+        lambda row: (row["id"], row["type"], _bound(row), row["name"], _end(row)),
+    )
     return Exit.OK
 
 
@@ -95,10 +96,10 @@ def say_minted(output: Output, token_id: str, kind: str, secret: str) -> None:
     )
 
 
-def _bound(row: dict[str, Any]) -> str:
+def _bound(row: Mapping[str, Any]) -> str:
     place = "/".join(row[name] for name in ("tenant", "namespace") if row[name])
     return f"{place} in {row['environment']}" if row["environment"] else place
 
 
-def _end(row: dict[str, Any]) -> str:
+def _end(row: Mapping[str, Any]) -> str:
     return f"revoked {row['revoked_at']}" if row["revoked_at"] else row["expires_at"] or ""

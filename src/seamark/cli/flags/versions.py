@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -32,15 +33,15 @@ def versions(place: str | None, limit: int, json: bool | None, **more: Any) -> i
     """List the versions of a manifest, the newest first."""
     with Remote(more["url"], more["token_file"]) as remote:
         rows = [*remote.rows(f"{place_of(place).path}/manifest/versions", "versions", most=limit)]
-    output = Output(json=json)
-    if output.json:
-        output.table(FACTS, [[row[name] for name in FACTS] for row in rows])
-    else:
-        columns = ("version", "uploaded", "by", "flags", "segments", "note")
-        output.table(columns, [[*(row[name] for name in FACTS[:5]), _note(row)] for row in rows])
+    Output(json=json).listing(
+        rows,
+        FACTS,
+        ("version", "uploaded", "by", "flags", "segments", "note"),
+        lambda row: (*(row[name] for name in FACTS[:5]), _note(row)),
+    )
     return Exit.OK
 
 
-def _note(row: dict[str, Any]) -> str:
+def _note(row: Mapping[str, Any]) -> str:
     restored = [] if row["restored_version"] is None else [f"as {row['restored_version']}"]
     return ", ".join([*restored, *([] if row["files_available"] else ["files are gone"])])
